@@ -3,7 +3,7 @@
 import pytest
 
 import riskset as rs
-from riskset.plot import Panel, time_bars, time_curves
+from riskset.plot import Panel, time_bars, time_curves, time_dots
 
 
 def test_every_line_looks_different() -> None:
@@ -41,6 +41,17 @@ def test_bars_carry_their_numbers() -> None:
     figure = time_bars({"Cox": {"fit": 1.25, "bootstrap": 300.0}, "Fine-Gray": {"fit": 2.0}})
     texts = [text.get_text() for axes in figure.axes for text in axes.texts]
     assert texts == ["1.25", "300", "2"]
+
+
+def test_dots_are_open_where_a_program_stopped_early() -> None:
+    works = {"fit": {"a": 0.1, "b": 3.0}, "path": {"b": 0.4}}
+    (axes,) = time_dots(works, unfinished=[("path", "b")]).axes
+    drawn = [line for line in axes.get_lines() if len(line.get_xdata())]
+    assert [float(line.get_xdata()[0]) for line in drawn] == [0.1, 3.0, 0.4]
+    assert [line.get_markerfacecolor() == "white" for line in drawn] == [False, False, True]
+    assert [text.get_text() for text in axes.get_yticklabels()] == ["fit", "path"]
+    with pytest.raises(rs.InputError, match="no times to draw"):
+        time_dots({})
 
 
 def test_groups_of_bars_stand_below_each_other_on_one_scale() -> None:

@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 
 from riskset._types import Matrix
 from riskset.bench.case import SELECTORS, Case, penalty_of
-from riskset.bench.experiment import TOL, WorkExperiment
+from riskset.bench.experiment import TOL, WorkExperiment, dots
 from riskset.bench.measure import Measurement, measure
-from riskset.bench.record import BenchmarkRecord, grouped
+from riskset.bench.record import BenchmarkRecord
 from riskset.bench.works import DENSE, ChosenWork
 from riskset.data.design import Design
 from riskset.estimators.path import PathResult, path
 from riskset.model.penalty import L1
-from riskset.plot import Figure, Panel, time_curves
+from riskset.plot import Figure
 from riskset.simulate import Simulation
 
 __all__ = ["Dense", "DenseCase"]
@@ -204,19 +204,8 @@ class Dense(WorkExperiment):
         )  # fmt: skip
 
     def picture(self, records: Sequence[BenchmarkRecord]) -> Figure:
-        """Seconds on each problem, one panel for each kind."""
-        panels = []
-        for (step,), found in grouped(records, "step"):
-            lines: dict[str, tuple[list[float], list[float]]] = {}
-            for (tool, threads), some in grouped(found, "tool", "threads"):
-                timed = sorted((r.n_entries or 0, r.seconds) for r in some if r.seconds is not None)
-                if timed:
-                    suffix = f", {threads} threads" if threads != 1 else ""
-                    lines[f"{tool}{suffix}"] = (
-                        [float(size) for size, _ in timed], [float(s) for _, s in timed]
-                    )  # fmt: skip
-            panels.append(Panel(str(step), "numbers in the table", lines))
-        return time_curves(panels)
+        """Seconds of each program on each problem."""
+        return dots(records)
 
 
 def _shares(variant: Variant) -> tuple[float, float]:

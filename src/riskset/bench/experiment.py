@@ -12,9 +12,18 @@ from riskset.bench.peers import Peers
 from riskset.bench.record import BenchmarkRecord, markdown, with_gaps, write_csv
 from riskset.bench.works import ChosenWork, WorkKind, default_works
 from riskset.data.writers import replacing
-from riskset.plot import Figure
+from riskset.plot import Figure, time_dots
 
-__all__ = ["STRENGTH", "TOL", "VARIANCE", "Experiment", "ProgressCall", "WorkExperiment", "run"]
+__all__ = [
+    "STRENGTH",
+    "TOL",
+    "VARIANCE",
+    "Experiment",
+    "ProgressCall",
+    "WorkExperiment",
+    "dots",
+    "run",
+]
 
 VARIANCE = 1.414
 """Of the Laplace prior in the paper's scripts. Its text says gamma = sqrt(2); the scripts count."""
@@ -98,6 +107,23 @@ class WorkExperiment:
         for is_tight in (False, True)[: 1 + self.tight]:
             options = asked if is_tight else asked | {"has_default_tolerance": 1}
             yield from self.peers.records(case, l1, threads=self.counts, **options)
+
+
+def dots(records: Sequence[BenchmarkRecord]) -> Figure:
+    """Seconds of each program on works of different kinds; open where it stopped early."""
+    works: dict[str, dict[str, float]] = {}
+    unfinished = []
+    for r in records:
+        if r.seconds is None:
+            continue
+        sizes = (size for size in (r.n_rows, r.n_columns) if size is not None)
+        work = f"{r.step}, {' x '.join(f'{size:,}' for size in sizes)}"
+        threads = f", {r.threads} threads" if r.threads not in (None, 1) else ""
+        tool = r.tool + threads + (", tight" if r.tool != "riskset" and r.tol is not None else "")
+        works.setdefault(work, {})[tool] = r.seconds
+        if not r.is_as_good:
+            unfinished.append((work, tool))
+    return time_dots(works, unfinished=unfinished)
 
 
 @dataclass(frozen=True)

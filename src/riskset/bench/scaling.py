@@ -11,13 +11,13 @@ import numpy as np
 
 from riskset._runtime import available_threads
 from riskset.bench.case import Case, penalty_of, warm_up
-from riskset.bench.experiment import STRENGTH, TOL, WorkExperiment
+from riskset.bench.experiment import STRENGTH, TOL, WorkExperiment, dots
 from riskset.bench.record import BenchmarkRecord, grouped
 from riskset.bench.rows import VALUES, values
 from riskset.bench.study import DrawnPeople, StudyBenchmark
 from riskset.bench.works import SCALING, ChosenWork
 from riskset.model.penalty import L1
-from riskset.plot import Figure, Panel, time_bars, time_curves
+from riskset.plot import Figure, Panel, time_curves
 from riskset.simulate import simulate_cohort
 
 __all__ = ["Scaling", "Size"]
@@ -155,23 +155,14 @@ class Scaling(WorkExperiment):
         return replace(case, cohort=replace(case.cohort, event=event))
 
     def picture(self, records: Sequence[BenchmarkRecord]) -> Figure:
-        """Seconds and memory against what varies; where nothing does, bars."""
+        """Seconds and memory against what varies; where nothing does, seconds alone."""
         steps = {str(step): found for (step,), found in grouped(records, "step")}
         panels = [_panel(step, "seconds", found) for step, found in steps.items() if step in VARIED]
         for step in GROWING:
             panels += [_panel(step, what, steps.get(step, [])) for what in UNITS]
         if any(panel.lines for panel in panels):
             return time_curves([panel for panel in panels if panel.lines], ylabel="")
-        return time_bars(
-            {
-                f"{step}, {rows:,} rows": {_called(r): r.seconds for r in found if r.seconds}
-                for (step, rows), found in grouped(records, "step", "n_rows")
-            }
-        )
-
-
-def _called(record: BenchmarkRecord) -> str:
-    return f"{record.tool}, {record.threads} threads"
+        return dots(records)
 
 
 SIZES = {

@@ -11,7 +11,7 @@ from riskset.plot._crossval import cross_validation
 from riskset.plot._curves import incidence_by_group, survival_by_group
 from riskset.plot._models import coefficient_path, hazard_ratios, survival_curves
 from riskset.plot._profile import profile_likelihood
-from riskset.plot._timings import Panel, time_bars, time_curves
+from riskset.plot._timings import Panel, time_bars, time_curves, time_dots
 
 __all__ = [
     "Figure",
@@ -26,4 +26,5 @@ __all__ = [
     "survival_curves",
     "time_bars",
     "time_curves",
+    "time_dots",
 ]

@@ -1,6 +1,6 @@
 """Plots of benchmarks: time against size, and time by step."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -11,7 +11,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from riskset._errors import InputError
 from riskset.plot._style import COLOURS, DASHED, FAINT, QUIET, frame, short, styled
 
-__all__ = ["Panel", "time_bars", "time_curves"]
+__all__ = ["Panel", "time_bars", "time_curves", "time_dots"]
 
 MARKERS = "osD^vP*Xh<>"
 PER_ROW = 3
@@ -122,6 +122,60 @@ def time_bars(groups: Mapping[str, Mapping[str, float]], *, xlabel: str = "secon
         axes.margins(x=0.12)
         frame(axes, title)
     figure.axes[-1].set_xlabel(xlabel)
+    return figure
+
+
+@styled
+def time_dots(
+    works: Mapping[str, Mapping[str, float]],
+    *,
+    unfinished: Collection[tuple[str, str]] = (),
+    xlabel: str = "seconds",
+) -> Figure:
+    """Plot times of several programs on many different works, one line each, on one log scale.
+
+    Parameters
+    ----------
+    works : mapping of str to mapping of str to float
+        Times of the programs, by the name of the work. A program has one colour and mark.
+    unfinished : collection of (work, program)
+        Drawn as open marks: the program stopped before the optimum.
+    xlabel : str
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Raises
+    ------
+    InputError
+        If there is nothing to draw, or a number is not positive.
+
+    Examples
+    --------
+    >>> from riskset.plot import time_dots
+    >>> works = {"fit": {"riskset": 0.1, "other": 3.0}, "path": {"riskset": 0.5, "other": 0.4}}
+    >>> figure = time_dots(works, unfinished=[("path", "other")])
+    """
+    names = list(dict.fromkeys(name for times in works.values() for name in times))
+    points = {name: ([t[name] for t in works.values() if name in t], [1.0]) for name in names}
+    _check([Panel("", "", points)])
+    figure = Figure(figsize=(8.0, 0.3 * len(works) + 1.4), layout="constrained")
+    axes = figure.add_subplot()
+    axes.set_xscale("log")
+    for k, name in enumerate(names):
+        mark, colour = MARKERS[k % len(MARKERS)], COLOURS[k % len(COLOURS)]
+        axes.plot([], [], mark, color=colour, markersize=5, label=short(name, 32))
+        for y, (work, times) in enumerate(works.items()):
+            if name in times:
+                inside = "white" if (work, name) in unfinished else colour
+                axes.plot(times[name], y, mark, color=colour, markerfacecolor=inside, markersize=5)
+    axes.set_yticks(range(len(works)), works)
+    axes.invert_yaxis()
+    axes.grid(True, color=FAINT, linewidth=0.5, alpha=0.6)
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: _plain(value)))
+    frame(axes, None, xlabel)
+    figure.legend(frameon=False, loc="outside lower center", ncols=min(len(names), 4))
     return figure
 
 
