@@ -244,6 +244,14 @@ def deviations_nested(s: Scene, efron: bool) -> Iterator[Call]:
     yield Call("term_means", name, rest, finish=finish)
 
 
+def random_table(rng: np.random.Generator, t: Table) -> np.ndarray:
+    """A table by rows, some columns of which are 0 or 1 in every row."""
+    x = rng.normal(size=(t.n_rows, t.n_columns))
+    x[:, ::3] = x[:, ::3] > 0
+    x[:, 1::3] *= rng.random((t.n_rows, x[:, 1::3].shape[1])) < 0.5
+    return frozen(x)
+
+
 def on_matrices(t: Table) -> Iterator[Call]:
     rng = np.random.default_rng(t.n_rows)
     every = frozen(np.arange(t.n_columns))
@@ -256,6 +264,8 @@ def on_matrices(t: Table) -> Iterator[Call]:
     layout = matrix_ref.sparse_layout(*sparse, t.values, every, t.n_rows, t.shift, RUNTIME)
     block_ptr, row, value = map(frozen, layout)
     blocks = frozen(dense_blocks(t))
+    new_place, shuffled = frozen(np.arange(t.n_rows)[::-1].copy()), rng.permutation(t.n_rows)
+    shuffled[rng.random(t.n_rows) < 0.4] = -1
     for slots in (every, some, every[:0]):
         v = frozen(rng.normal(size=slots.size) * rng.integers(0, 2, slots.size))
         tail = (slots, r, t.shift, RUNTIME)
@@ -268,6 +278,8 @@ def on_matrices(t: Table) -> Iterator[Call]:
         yield Call("matrix", "moments_dense", (blocks, slots, r, RUNTIME))
         filled = Out(np.full((t.n_rows, slots.size), np.nan))
         yield Call("columns", "fill_dense", (blocks, slots, filled))
+        for there in (new_place, shuffled):
+            yield Call("columns", "place_dense", (blocks, slots, there, filled, RUNTIME))
         tail = (slots, v, t.shift, start, RUNTIME)
         yield Call("matrix", "product_binary", (block_ptr, row, *tail))
         yield Call("matrix", "product_valued", (block_ptr, row, value, *tail))
@@ -281,6 +293,13 @@ def on_matrices(t: Table) -> Iterator[Call]:
     for x in (r, np.full(t.n_rows, 0.5)):
         yield Call("columns", "size_about", (frozen(x), 0.5))
     yield Call("columns", "store_dense", (r, 0.3, 4.0, t.n_columns - 1, Out(blocks)))
+    table = random_table(rng, t)
+    center, scale = frozen(rng.normal(size=t.n_columns)), frozen(2.0 ** np.arange(t.n_columns))
+    yield Call("columns", "table_sums", (table, center, RUNTIME))
+    for columns in (every, frozen(np.sort(some))):
+        part = Out(np.zeros_like(blocks))
+        args = (table, columns, center[: columns.size], scale[: columns.size], part, RUNTIME)
+        yield Call("columns", "store_table", args)
     yield Call("columns", "describe", (t.indptr, spoilt(t), RUNTIME))
     scale = frozen(2.0 ** rng.integers(-3, 4, t.n_columns))
     yield Call("columns", "divide", (block_ptr, Out(value), scale))

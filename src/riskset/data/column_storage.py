@@ -29,6 +29,9 @@ __all__ = [
 SHIFT = 12
 """Blocks of 4096 rows: 32 kB of residuals, one first-level cache."""
 
+MIN_ROWS_SHARE = 4
+"""Columns of more rows than this part of all are read as they lie, and not row by row."""
+
 Csc = tuple[Index, AnyArray, Rows]
 """Pointers, row numbers and values of compressed sparse columns; no values: every entry is 1."""
 
@@ -262,7 +265,13 @@ class DenseColumns(StoredColumns):
         if rows is None:
             columns_cpu.fill_dense(self.blocks, slots, out)
             return
+        if rows.size > self.n_rows // MIN_ROWS_SHARE:
+            place = np.full(self.n_rows, -1)
+            place[rows] = np.arange(rows.size)
+            if np.count_nonzero(place >= 0) == rows.size:  # none is repeated
+                columns_cpu.place_dense(self.blocks, slots, place, out, Runtime.select())
+                return
         block_rows = self.blocks.shape[2]
-        out += self.blocks[
+        out[:] = self.blocks[
             (rows // block_rows)[:, None], slots[None, :], (rows % block_rows)[:, None]
         ]

@@ -98,10 +98,7 @@ class Design:
             )
         names = column_names(names, keys, array.shape[1])
         builder = ColumnBuilder(array.shape[0])
-        step = max(1, (1 << 22) // max(1, array.shape[0]))
-        for j in range(0, array.shape[1], step):
-            for k, column in enumerate(np.ascontiguousarray(array[:, j : j + step].T)):
-                builder.add(column, names[j + k], places)
+        builder.add_table(array, names, places)
         return cls(array.shape[0], names, column_keys(keys, names), *builder.build())
 
     @classmethod
@@ -370,8 +367,12 @@ class Design:
     def stored(self, columns: Index | None = None, rows: Index | None = None) -> Matrix:
         """Stored columns as a dense (rows, columns) array."""
         n_rows = self.n_rows if rows is None else rows.size
-        out = np.zeros((n_rows, self.n_features if columns is None else columns.size))
-        for part, slots, at in self.select(columns):
+        shape = n_rows, self.n_features if columns is None else columns.size
+        chosen = self.select(columns)
+        # Dense columns fill all there is.
+        is_full = len(chosen) == 1 and isinstance(chosen[0][0], DenseColumns)
+        out = np.empty(shape) if is_full else np.zeros(shape)
+        for part, slots, at in chosen:
             if slots.size == out.shape[1] and (at[1:] > at[:-1]).all():
                 part.fill(slots, rows, out)
                 continue

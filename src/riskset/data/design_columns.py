@@ -1,13 +1,14 @@
 """From columns as they come to the stored parts of a `Design`, one column at a time."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
 from riskset._errors import InputError, counted
 from riskset._runtime import Runtime
-from riskset._types import AnyArray, Features, Index, Rows
+from riskset._types import AnyArray, Features, Index, Matrix, Rows
 from riskset.data.checks import (
     MISSING,
     NUMBERS,
@@ -46,6 +47,9 @@ MEDIAN_ROWS = 4096
 """Rows of which the median is taken, at least, of longer columns."""
 MEDIAN_COLUMNS = 256
 """Columns whose medians are taken at once: a call takes longer than the median of few rows."""
+
+MAX_SAFE_SQUARES = 1e200
+"""A sum of squares up to this, and its reciprocal, has neither overflowed nor lost digits."""
 
 DENSE_ABOVE = 0.5
 """A column with values other than 0 and 1 is stored dense above this share of non-zeros."""
@@ -118,6 +122,7 @@ class ColumnBuilder:
         self.n_rows = n_rows
         self.sparse: list[tuple[int, AnyArray, AnyArray]] = []
         self.dense: list[tuple[int, Rows]] = []
+        self.table: _Table | None = None
         self.count = 0
 
     def add(self, column: AnyArray, name: str, places: Places | None) -> None:
@@ -127,8 +132,7 @@ class ColumnBuilder:
                 f"column {name!r} must have one value for each of the {self.n_rows:,} rows, "
                 f"but its shape is {column.shape}."
             )
-        if column.dtype.kind == "f" and not _has_finite_sum(column):
-            _refuse_not_finite(name, column, f"{column.size:,} rows", places)
+        _check_finite(column, name, places)
         refuse_inexact(column, f"column {name!r}", places or Places())
         j, self.count = self.count, self.count + 1
         is_full = np.count_nonzero(column) > DENSE_ABOVE * self.n_rows
@@ -140,6 +144,27 @@ class ColumnBuilder:
         value = column[at]
         is_binary = bool((value == 1).all())
         self.sparse.append((j, at, value[:0] if is_binary else value.astype(np.float64)))
+
+    def add_table(self, x: AnyArray, names: Sequence[str], places: Places | None) -> None:
+        """`add` of all columns of a table (n, p).
+
+        One that has its rows one after the other is read by rows, and its dense columns are stored
+        from there.
+        """
+        p, others = x.shape[1], np.arange(x.shape[1])
+        if x.size and x.dtype == np.float64 and x.flags.c_contiguous and x.flags.writeable:
+            self.table = _Table.of(x)
+            for j in self.table.odd:
+                _check_finite(x[:, j], names[j], places)
+            others = np.setdiff1d(others, self.table.columns)
+        step = max(1, (1 << 22) // max(1, self.n_rows))
+        for a in range(0, others.size, step):
+            some = others[a : a + step]
+            part = x if some.size == p else x[:, some]
+            for j, column in zip(some.tolist(), np.ascontiguousarray(part.T), strict=True):
+                self.count = j
+                self.add(column, names[j], places)
+        self.count = p
 
     def build(self) -> tuple[Features, Features, tuple[StoredColumns, ...]]:
         """Center, scale and parts."""
@@ -167,7 +192,58 @@ class ColumnBuilder:
         if self.dense:
             at = np.array([j for j, _ in self.dense], dtype=np.int64)
             parts.append(dense_part(at, [x for _, x in self.dense], self.n_rows, center, scale))
+        if self.table is not None and self.table.columns.size:
+            parts.append(self.table.part(center, scale))
         return center, scale, tuple(parts)
+
+
+class _Table(NamedTuple):
+    """A table by rows (n, p), and which of its columns are dense.
+
+    Of each of the `columns` (q,) there is a point in its middle, and its mean square about that.
+    It may have lost digits in `odd` ones, which may hold numbers that are not finite, too.
+    """
+
+    x: Matrix
+    columns: Index
+    center: Features
+    mean_square: Features
+    odd: Index
+
+    @classmethod
+    def of(cls, x: Matrix) -> "_Table":
+        n = x.shape[0]
+        center = _medians(x[:: max(1, n // MEDIAN_ROWS)])
+        squares, n_values, n_others = columns_cpu.table_sums(x, center, Runtime.select())
+        is_dense = (n_values > DENSE_ABOVE * n) & (n_others > 0)
+        is_safe = (squares < MAX_SAFE_SQUARES) & (squares > 1 / MAX_SAFE_SQUARES)
+        columns = np.flatnonzero(is_dense)
+        odd = np.flatnonzero(is_dense & ~is_safe)
+        return cls(x, columns, center[columns], squares[columns] / n, odd)
+
+    def part(self, center: Features, scale: Features) -> DenseColumns:
+        """The columns, centred and scaled, as `dense_part` does it."""
+        size = np.sqrt(self.mean_square)
+        for k in np.searchsorted(self.columns, self.odd):
+            column = np.ascontiguousarray(self.x[:, self.columns[k]])
+            size[k] = _size_about(column, float(self.center[k]))
+        center[self.columns], scale[self.columns] = self.center, power_of_two(size)
+        n_rows = self.x.shape[0]
+        blocks = _empty_blocks(self.columns.size, n_rows)
+        columns_cpu.store_table(
+            self.x, self.columns, self.center, scale[self.columns], blocks, Runtime.select()
+        )
+        return DenseColumns(self.columns, blocks, n_rows)
+
+
+def _medians(x: Matrix) -> Features:
+    """Median of each column of some rows."""
+    out = np.empty(x.shape[1])
+    step = max(1, (1 << 20) // x.shape[0])
+    for a in range(0, x.shape[1], step):
+        some = np.ascontiguousarray(x[:, a : a + step].T)
+        out[a : a + step] = np.median(some, axis=1, overwrite_input=True)
+    return out
 
 
 def _size_about(x: Rows, center: float) -> float:
@@ -176,10 +252,14 @@ def _size_about(x: Rows, center: float) -> float:
     return float(peak * np.sqrt(mean_square))
 
 
-def _has_finite_sum(column: AnyArray) -> bool:
-    """Whether all values are finite, in one pass; the sum of finite values may overflow, though."""
+def _check_finite(column: AnyArray, name: str, places: Places | None) -> None:
+    """Refuse a column with NaN or infinities."""
+    if column.dtype.kind != "f":
+        return
     with np.errstate(all="ignore"):
-        return bool(np.isfinite(column.sum()))
+        has_finite_sum = bool(np.isfinite(column.sum()))
+    if not has_finite_sum:  # the sum of finite values may overflow, though
+        _refuse_not_finite(name, column, f"{column.size:,} rows", places)
 
 
 def _is_binary(column: AnyArray) -> bool:

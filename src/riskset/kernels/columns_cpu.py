@@ -5,6 +5,7 @@ import numpy as np
 from riskset._runtime import Runtime
 from riskset._types import AnyArray, Features, Index, Matrix, Rows
 from riskset.kernels._jit import kernel
+from riskset.kernels._vector_columns import scatter_four, store_four, sum_table
 from riskset.kernels.columns_ref import HAS_ZERO, NOT_FINITE, ONES, VALUES
 
 __all__ = [
@@ -15,10 +16,15 @@ __all__ = [
     "describe",
     "divide",
     "fill_dense",
+    "place_dense",
     "size_about",
     "store_dense",
+    "store_table",
+    "table_sums",
     "to_csc",
 ]
+
+TABLE_ROWS = 64
 
 
 @kernel
@@ -117,10 +123,69 @@ def size_about(x: Rows, center: float) -> tuple[float, float]:
 @kernel
 def store_dense(x: Rows, center: float, scale: float, slot: int, blocks: AnyArray) -> None:
     block_rows = blocks.shape[2]
+    unit = 1.0 / scale  # exact, and so is the product with it
     for b in range(blocks.shape[0]):
         out, part = blocks[b, slot], x[b * block_rows : (b + 1) * block_rows]
         for i in range(part.size):
-            out[i] = (part[i] - center) / scale
+            out[i] = (part[i] - center) * unit
+
+
+@kernel
+def _table_sums(
+    first: int, last: int, n_chunks: int, x: Matrix, center: Features, out: AnyArray
+) -> None:
+    n = x.shape[0]
+    for c in range(first, last):
+        sum_table(x, center, n * c // n_chunks, n * (c + 1) // n_chunks, out[c])
+
+
+def table_sums(x: Matrix, center: Features, runtime: Runtime) -> Matrix:
+    n_chunks = max(1, min(32, x.shape[0] // 4096))
+    out = np.zeros((n_chunks, 3, x.shape[1]))
+    runtime.run(_table_sums, n_chunks, n_chunks, x, center, out)
+    sums: Matrix = out.sum(axis=0)
+    return sums
+
+
+@kernel
+def _store_table(
+    first: int,
+    last: int,
+    x: Matrix,
+    columns: Index,
+    center: Features,
+    scale: Features,
+    blocks: AnyArray,
+) -> None:
+    q, block_rows = columns.size, blocks.shape[2]
+    unit = 1.0 / scale
+    for b in range(first, last):
+        rows = x[b * block_rows : (b + 1) * block_rows]
+        # So few rows at a time that they stay in the cache until all columns were taken from them.
+        for a in range(0, rows.shape[0], TABLE_ROWS):
+            part = rows[a : a + TABLE_ROWS]
+            n, s = part.shape[0], 0
+            while s < q:
+                some, begin = 1, 0
+                if s + 4 <= q and columns[s + 3] == columns[s] + 3:
+                    some, begin = 4, n - n % 4
+                    store_four(part, columns[s], center, unit, s, begin, a, blocks[b])
+                for m in range(s, s + some):
+                    out, j, c, u = blocks[b, m], columns[m], center[m], unit[m]
+                    for i in range(begin, n):
+                        out[a + i] = (part[i, j] - c) * u
+                s += some
+
+
+def store_table(
+    x: Matrix,
+    columns: Index,
+    center: Features,
+    scale: Features,
+    blocks: AnyArray,
+    runtime: Runtime,
+) -> None:
+    runtime.run(_store_table, blocks.shape[0], x, columns, center, scale, blocks)
 
 
 @kernel
@@ -142,3 +207,36 @@ def fill_dense(blocks: AnyArray, slots: Index, out: Matrix) -> None:
             x = blocks[b, slots[m]]
             for i in range(n):
                 rows[i, m] = x[i]
+
+
+@kernel
+def _place_dense(
+    first: int, last: int, blocks: AnyArray, slots: Index, place: Index, out: Matrix
+) -> None:
+    block_rows, q = blocks.shape[2], slots.size
+    is_run = q > 0 and slots[q - 1] - slots[0] == q - 1
+    for m in range(1, q):
+        is_run = is_run and slots[m] > slots[m - 1]
+    for b in range(first, last):
+        block, base = blocks[b], b * block_rows
+        n = min(block_rows, place.size - base)
+        k = 0
+        while k < n:
+            i = base + k
+            if is_run and k + 4 <= n and place[i : i + 4].min() >= 0:
+                scatter_four(block, slots[0], q, k, place, i, out)
+                for j in range(k, k + 4):
+                    for m in range(q - q % 4, q):
+                        out[place[base + j], m] = block[slots[m], j]
+                k += 4
+                continue
+            if place[i] >= 0:
+                for m in range(q):
+                    out[place[i], m] = block[slots[m], k]
+            k += 1
+
+
+def place_dense(
+    blocks: AnyArray, slots: Index, place: Index, out: Matrix, runtime: Runtime
+) -> None:
+    runtime.run(_place_dense, blocks.shape[0], blocks, slots, place, out)

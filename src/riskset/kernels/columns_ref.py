@@ -13,8 +13,11 @@ __all__ = [
     "describe",
     "divide",
     "fill_dense",
+    "place_dense",
     "size_about",
     "store_dense",
+    "store_table",
+    "table_sums",
     "to_csc",
 ]
 
@@ -83,8 +86,40 @@ def store_dense(x: Rows, center: float, scale: float, slot: int, blocks: AnyArra
         blocks[i // block_rows, slot, i % block_rows] = (x[i] - center) / scale
 
 
+def table_sums(x: Matrix, center: Features, runtime: Runtime) -> Matrix:
+    """Of each column of x (n, p), sums over the rows (3, p).
+
+    Squares of the distances from `center` (p,), and how many values are other than 0, and other
+    than 0 and 1.
+    """
+    return np.stack([
+        ((x - center) ** 2).sum(axis=0), (x != 0).sum(axis=0), ((x != 0) & (x != 1)).sum(axis=0)
+    ])  # fmt: skip
+
+
+def store_table(
+    x: Matrix,
+    columns: Index,
+    center: Features,
+    scale: Features,
+    blocks: AnyArray,
+    runtime: Runtime,
+) -> None:
+    """`store_dense` of some columns of x (n, p), the first slots; center and scale are theirs."""
+    for s, j in enumerate(columns):
+        store_dense(x[:, j], center[s], scale[s], s, blocks)
+
+
 def fill_dense(blocks: AnyArray, slots: Index, out: Matrix) -> None:
     """Some slots of ``blocks`` (n_blocks, q, block_rows) as the columns of `out` (n, m)."""
     block_rows = blocks.shape[2]
     for i in range(out.shape[0]):
         out[i] = blocks[i // block_rows, slots, i % block_rows]
+
+
+def place_dense(
+    blocks: AnyArray, slots: Index, place: Index, out: Matrix, runtime: Runtime
+) -> None:
+    """`fill_dense` with row i as row ``place[i]`` of `out`; negative for rows that are left out."""
+    for i in np.flatnonzero(place >= 0):
+        out[place[i]] = blocks[i // blocks.shape[2], slots, i % blocks.shape[2]]

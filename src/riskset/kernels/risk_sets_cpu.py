@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from riskset._runtime import Runtime
-from riskset._types import Index, RiskSets, Rows
+from riskset._types import RiskSets, Rows
 from riskset.kernels import late_entry_cpu as late_entry
 from riskset.kernels import wide_range_cpu as wide_range
-from riskset.kernels._exponential import LN2_HIGH, LN2_LOW, LOG2E, TAYLOR
+from riskset.kernels._exponential import exp_block
 from riskset.kernels._jit import kernel
 from riskset.kernels.risk_sets_ref import CoxPass
 
@@ -35,37 +35,6 @@ MIN_TOTAL = 1e-280
 BLOCK = 256
 """Rows exponentiated at once. The likelihood is summed by blocks, too: the line search compares its
 last digits, and sums in two levels round less."""
-
-
-@kernel
-def _exp_block(x: NDArray[np.float64], power: Index) -> None:
-    """Replace x by exp(x), for -700 < x < 700; written so that it becomes vector instructions.
-
-    x = k ln 2 + r, a polynomial in r, and 2^k from its bits: see `_exponential`.
-    """
-    scale = power.view(np.float64)
-    for i in range(x.size):
-        k = np.floor(x[i] * LOG2E + 0.5)
-        power[i] = (np.int64(k) + 1023) << 52
-        r = (x[i] - k * LN2_HIGH) - k * LN2_LOW
-        # Spelled out: a loop here would keep the outer one from becoming vector code.
-        p = TAYLOR[0]
-        p = p * r + TAYLOR[1]
-        p = p * r + TAYLOR[2]
-        p = p * r + TAYLOR[3]
-        p = p * r + TAYLOR[4]
-        p = p * r + TAYLOR[5]
-        p = p * r + TAYLOR[6]
-        p = p * r + TAYLOR[7]
-        p = p * r + TAYLOR[8]
-        p = p * r + TAYLOR[9]
-        p = p * r + TAYLOR[10]
-        p = p * r + TAYLOR[11]
-        p = p * r + TAYLOR[12]
-        p = p * r + TAYLOR[13]
-        x[i] = p
-    for i in range(x.size):
-        x[i] *= scale[i]
 
 
 @kernel
@@ -97,7 +66,7 @@ def _totals(
                 x[i] = eta[order[a + i]] - shift
                 score += event_weight[a + i] * x[i]
             chunk_score[c] += score
-            _exp_block(x[:n], power[:n])
+            exp_block(x[:n], power[:n])
             for i in range(n):
                 r[a + i] = weight[a + i] * x[i]
         # Rows come by falling time, so those of a group join all that came before in the stratum:

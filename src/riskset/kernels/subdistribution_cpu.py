@@ -19,7 +19,6 @@ from riskset.kernels._jit import kernel
 from riskset.kernels.late_entry_cpu import sum_at_risk, sum_seen
 from riskset.kernels.risk_sets_cpu import MAX_ETA_SPAN, has_underflow, sum_totals
 from riskset.kernels.subdistribution_ref import FineGrayPass
-from riskset.kernels.term_means_cpu import _join
 from riskset.kernels.wide_range_cpu import finegray_pass_wide
 
 __all__ = [
@@ -300,6 +299,33 @@ def _part_information(
     first, peak = before.mean.astype(np.float64), float(before.log_size)
     _deviations(log_r, expected, z, sets, forwards, first, peak, out, mean, log_size)
     return out.T @ out, mean, log_size
+
+
+@kernel
+def _join(
+    x: Matrix,
+    k: int,
+    amount: float,
+    total: float,
+    expected: float,
+    mean: Rows,
+    out: Matrix,
+    at: int,
+) -> None:
+    """Let row k of x join a set of size `total`: its weighted distance from the mean, and the mean.
+
+    Arrays go as a whole, and are copied by loops: so the compiler puts it where it is called.
+    """
+    if total == 0.0:
+        for s in range(mean.size):
+            mean[s] = x[k, s]
+    whole = total + amount
+    step = amount / whole
+    share = math.sqrt(expected * (total / whole))
+    for s in range(mean.size):
+        distance = x[k, s] - mean[s]
+        out[at, s] = share * distance
+        mean[s] += step * distance
 
 
 @kernel

@@ -11,10 +11,15 @@ import numpy as np
 from riskset._types import Index, Matrix, RiskSets, Rows
 from riskset.kernels import late_entry_cpu as late_entry
 from riskset.kernels import means_cpu
+from riskset.kernels._exponential import exp_block
 from riskset.kernels._jit import kernel
-from riskset.kernels.risk_sets_cpu import MAX_ETA_SPAN
+from riskset.kernels._vector_columns import join_rows
+from riskset.kernels.risk_sets_cpu import BLOCK, MAX_ETA_SPAN
 
 __all__ = ["deviations_nested", "risk_set_means"]
+
+MIN_EXPONENT = -600.0
+"""The exponential of less counts as 0."""
 
 
 def risk_set_means(eta: Rows, risk: RiskSets, efron: bool, x: Matrix) -> tuple[Matrix, Rows]:
@@ -58,30 +63,114 @@ def _ratios(r: Rows, risk: RiskSets, efron: bool, x: Matrix, g: Index, left: Row
 
 
 @kernel
-def _join(
-    x: Matrix,
-    k: int,
-    amount: float,
-    total: float,
-    expected: float,
-    mean: Rows,
-    out: Matrix,
-    at: int,
-) -> None:
-    """Let row k of x join a set of size `total`: its weighted distance from the mean, and the mean.
+def _masses(
+    log_r: Rows,
+    row0: int,
+    risk: RiskSets,
+    first: int,
+    last: int,
+    peak: float,
+    r: Rows,
+    fall: Rows,
+) -> float:
+    """``r = exp(log_r - peak)``; returns the last peak.
 
-    Arrays go as a whole, and are copied by loops: so the compiler puts it where it is called.
+    It is the largest log_r of all rows and those before if that leaves every row its digits, else
+    of a group and those before it. `fall` is what the sum of those before a group is to be
+    multiplied by as the peak rises.
     """
-    if total == 0.0:
-        for s in range(mean.size):
-            mean[s] = x[k, s]
-    whole = total + amount
-    step = amount / whole
-    share = math.sqrt(expected * (total / whole))
-    for s in range(mean.size):
-        distance = x[k, s] - mean[s]
-        out[at, s] = share * distance
-        mean[s] += step * distance
+    ptr, starts = risk.group_ptr, risk.starts_stratum
+    high, low = peak, math.inf
+    for i in range(row0, row0 + r.size):
+        high = max(high, log_r[i])
+        low = min(low, log_r[i] if log_r[i] > -math.inf else low)
+    is_narrow = -math.inf < high < min(low, peak if peak > -math.inf else high) - MIN_EXPONENT
+    for g in range(first, last):
+        fall[g - first] = 1.0
+    if is_narrow:
+        fall[0] = math.exp(peak - high) if peak > -math.inf else 1.0
+        peak = high
+        for k in range(r.size):
+            r[k] = log_r[row0 + k] - high
+    for g in range(first, first if is_narrow else last):
+        top = -math.inf if starts[g] else peak
+        for i in range(ptr[g], ptr[g + 1]):
+            top = max(top, log_r[i])
+        fall[g - first] = math.exp(peak - top) if top > peak else 1.0
+        peak = top
+        for i in range(ptr[g], ptr[g + 1]):
+            r[i - row0] = log_r[i] - peak if log_r[i] > -math.inf else -math.inf
+    power = np.empty(BLOCK, np.int64)
+    some = np.empty(BLOCK)
+    for a in range(0, r.size, BLOCK):
+        n = min(BLOCK, r.size - a)
+        for k in range(n):
+            some[k] = max(r[a + k], MIN_EXPONENT)
+        exp_block(some[:n], power[:n])
+        for k in range(n):
+            r[a + k] = some[k] if r[a + k] > MIN_EXPONENT else 0.0
+    return peak
+
+
+@kernel
+def _shares(amount: Rows, total: Rows, expected: Rows, share: Rows, step: Rows) -> None:
+    """Where rows of these amounts join sets of these sizes: see `_vector_columns.join_rows`."""
+    for k in range(amount.size):
+        whole = total[k] + amount[k]
+        safe = whole if amount[k] > 0.0 else 1.0
+        share[k] = math.sqrt(expected[k] * (total[k] / safe)) if amount[k] > 0.0 else 0.0
+        step[k] = amount[k] / safe
+
+
+@kernel
+def _sizes(
+    r: Rows,
+    fall: Rows,
+    row0: int,
+    risk: RiskSets,
+    efron: bool,
+    first: int,
+    last: int,
+    total: float,
+    before: Rows,
+    rest: Rows,
+    tied: Rows,
+) -> float:
+    """Size of the set that each row finds, and of each group's: without and of its tied rows.
+
+    Tied rows of Efron's terms make a set of their own.
+    """
+    ptr, starts, event_weight = risk.group_ptr, risk.starts_stratum, risk.event_weight
+    for g in range(first, last):
+        total = 0.0 if starts[g] else total * fall[g - first]
+        apart = 0.0
+        if efron and risk.group_tied[g] > 1:
+            for k in range(ptr[g] - row0, ptr[g + 1] - row0):
+                is_tied = event_weight[row0 + k] > 0.0
+                before[k] = apart if is_tied else total
+                apart += r[k] if is_tied else 0.0
+                total += 0.0 if is_tied else r[k]
+        else:
+            for k in range(ptr[g] - row0, ptr[g + 1] - row0):
+                before[k] = total
+                total += r[k]
+        rest[g - first], tied[g - first] = total, apart
+        total += apart
+    return total
+
+
+@kernel
+def _tied_weight(m: int, step: float, rest: float, tied: float, expected: float) -> float:
+    """Weight of m tied rows as one, which join a set of size `rest` together."""
+    weight = 0.0
+    if rest > 0.0:
+        for j in range(m):
+            part = (m - j) / m * tied
+            share = part / (rest + part)
+            weight += step * share * (rest / (rest + part))
+            expected -= step * share
+    before = rest / (rest + tied)
+    return (weight / before if before > 0.0 else 0.0) + max(expected, 0.0)
 
 
 @kernel
@@ -98,49 +187,46 @@ def deviations_nested(
     peak_total: Rows,
     out: Matrix,
 ) -> None:
-    event_weight, ptr = risk.event_weight, risk.group_ptr
-    starts, group_tied = risk.starts_stratum, risk.group_tied
-    tied = np.empty((1, x.shape[1]))
-    peak, total = peak_total[0], peak_total[1]
+    ptr, starts, event_weight = risk.group_ptr, risk.starts_stratum, risk.event_weight
+    n_rows, here = x.shape[0], expected[row0 : row0 + x.shape[0]]
+    r, before, share, step = np.empty((4, n_rows))
+    fall, rest, apart = np.empty((3, last - first))
+    peak_total[0] = _masses(log_r, row0, risk, first, last, peak_total[0], r, fall)
+    peak_total[1] = _sizes(
+        r, fall, row0, risk, efron, first, last, peak_total[1], before, rest, apart
+    )
+    _shares(r, before, here, share, step)
+    tied, one = np.empty((1, x.shape[1])), np.empty((4, 1))
+    begin = 0
     for g in range(first, last):
+        stop = ptr[g + 1] - row0
         if starts[g]:
-            peak, total = -math.inf, 0.0
-        begin, stop = ptr[g], ptr[g + 1]
-        top = peak
-        for i in range(begin, stop):
-            top = max(top, log_r[i])
-        if top > peak:
-            total *= math.exp(peak - top)
-            peak = top
-        apart = efron and group_tied[g] > 1
-        joint, tied_total, tied_expected = -1, 0.0, 0.0
-        for i in range(begin, stop):
-            k = i - row0
-            r = math.exp(log_r[i] - peak) if log_r[i] > -math.inf else 0.0
-            if r == 0.0:
-                out[k] = 0.0
-            elif apart and event_weight[i] > 0.0:
-                _join(x, k, r, tied_total, expected[i], tied[0], out, k)
-                tied_total += r
-                tied_expected += expected[i]
-                joint = k if joint < 0 else joint
-            else:
-                _join(x, k, r, total, expected[i], state, out, k)
-                total += r
-        if joint >= 0:
-            # The first of the tied rows has no distance of its own: it stands for all of them.
-            m = group_tied[g]
-            step = risk.group_events[g] / m
-            weight = 0.0
-            if total > 0.0:
-                for j in range(m):
-                    part = (m - j) / m * tied_total
-                    share = part / (total + part)
-                    weight += step * share * (total / (total + part))
-                    tied_expected -= step * share
-            before = total / (total + tied_total)
-            weight = weight / before if before > 0.0 else 0.0
-            weight += max(tied_expected, 0.0)
-            _join(tied, 0, tied_total, total, weight, state, out, joint)
-            total += tied_total
-    peak_total[0], peak_total[1] = peak, total
+            join_rows(x, share, step, begin, ptr[g] - row0, state, out)
+            begin = ptr[g] - row0
+            state[:] = 0.0
+        if apart[g - first] == 0.0:
+            continue
+        join_rows(x, share, step, begin, ptr[g] - row0, state, out)
+        tied[:] = 0.0
+        joint, k, tied_expected = -1, ptr[g] - row0, 0.0
+        while k < stop:
+            begin, is_tied = k, event_weight[row0 + k] > 0.0
+            while k < stop and (event_weight[row0 + k] > 0.0) == is_tied:
+                if is_tied and r[k] > 0.0:
+                    tied_expected += here[k]
+                    joint = k if joint < 0 else joint
+                k += 1
+            join_rows(x, share, step, begin, k, tied[0] if is_tied else state, out)
+        # The first of the tied rows has no distance of its own: it stands for all of them.
+        m = risk.group_tied[g]
+        one[0, 0], one[1, 0] = apart[g - first], rest[g - first]
+        one[2, 0] = _tied_weight(
+            m, risk.group_events[g] / m, rest[g - first], apart[g - first], tied_expected
+        )
+        _shares(one[0], one[1], one[2], share[joint : joint + 1], step[joint : joint + 1])
+        join_rows(
+            tied, share[joint : joint + 1], step[joint : joint + 1], 0, 1, state,
+            out[joint : joint + 1],
+        )  # fmt: skip
+        begin = stop
+    join_rows(x, share, step, begin, n_rows, state, out)

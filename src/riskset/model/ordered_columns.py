@@ -44,8 +44,11 @@ class OrderedColumns:
         """Stored columns about the means of their strata, not to be written to."""
         if self._columns is not None and np.array_equal(columns, self._columns):
             return self._values
-        z = centred_within_strata(self._design.stored(columns), self._outcome)
-        values = np.take(z, self._order, axis=0)
+        if self._outcome.n_strata == 1:
+            values = self._design.stored(columns, self._order)
+        else:
+            z = centred_within_strata(self._design.stored(columns), self._outcome)
+            values = np.take(z, self._order, axis=0)
         if values.size <= MAX_KEPT_NUMBERS:
             self._columns, self._values = columns, values
         return values

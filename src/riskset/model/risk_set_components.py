@@ -4,12 +4,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from riskset._runtime import Runtime
-from riskset._types import Index
+from riskset._types import Index, RiskSets
+from riskset.data.column_storage import DenseColumns
 from riskset.data.design import Design
 from riskset.model.loss import Loss
 from riskset.model.risk_set_limit import ranges_after, ranges_at_risk
 
 __all__ = ["components", "varying"]
+
+FEW_ROWS = 64
 
 
 def components(loss: Loss) -> tuple[Index, Index]:
@@ -19,6 +22,8 @@ def components(loss: Loss) -> tuple[Index, Index]:
     named more than once.
     """
     has_events = loss.risk.group_events > 0
+    if not loss.risk.own.size and not loss.tails:
+        return _nested_components(loss.risk, has_events)
     ranges = [(loss.risk, *ranges_at_risk(loss.risk), has_events)]
     ranges += [
         (tail.sets, *ranges_after(tail.sets), has_events & (tail.survival > 0))
@@ -41,9 +46,26 @@ def components(loss: Loss) -> tuple[Index, Index]:
     return np.concatenate(rows), component[np.concatenate(groups)]
 
 
+def _nested_components(risk: RiskSets, has_events: NDArray[np.bool_]) -> tuple[Index, Index]:
+    """Without late entry: rows up to the last event of their stratum are at risk with the first."""
+    stratum = np.cumsum(risk.starts_stratum) - 1
+    ends = np.append(risk.starts_stratum[1:], True)
+    n_rows = np.diff(risk.group_ptr)
+    # A group without events closes a stratum: nothing happens any more.
+    used = risk.weight > 0
+    for g in np.flatnonzero(ends & ~has_events):
+        used[risk.group_ptr[g] : risk.group_ptr[g + 1]] = False
+    if used.all():
+        return risk.order, np.repeat(stratum, n_rows)
+    return risk.order[used], np.repeat(stratum, n_rows)[used]
+
+
 def varying(design: Design, rows: Index, component: Index, runtime: Runtime) -> NDArray[np.bool_]:
     """Columns (p,) that vary within some component, from what `components` gave."""
     informative = np.ones(design.n_features, dtype=bool)
+    unknown = _same_in_some_rows(design, rows, component)
+    if unknown.size == 0:
+        return informative
     # A random vector that sums to 0 in every component is orthogonal to the columns that are
     # constant there, and to no others but by a coincidence that the exact look below resolves.
     probe = np.random.default_rng(0).standard_normal(rows.size)
@@ -51,8 +73,8 @@ def varying(design: Design, rows: Index, component: Index, runtime: Runtime) -> 
     probe -= (np.bincount(component, probe) / np.maximum(size, 1))[component]
     vector = np.zeros(design.n_rows)
     np.add.at(vector, rows, probe)  # a row may stand in several places
-    reaction = design.cross(vector, runtime=runtime)
-    suspects = np.flatnonzero(np.abs(reaction) < 1e-8)
+    reaction = design.cross(vector, unknown, runtime=runtime)
+    suspects = unknown[np.abs(reaction) < 1e-8]
     if suspects.size == 0:
         return informative
     present = np.zeros(design.n_rows)
@@ -74,3 +96,14 @@ def varying(design: Design, rows: Index, component: Index, runtime: Runtime) -> 
         low = np.minimum.reduceat(z, starts, axis=0)
         informative[columns] = (high > low).any(axis=0)
     return informative
+
+
+def _same_in_some_rows(design: Design, rows: Index, component: Index) -> Index:
+    """Columns that a few rows of a component do not show to vary: mostly those that are sparse."""
+    some = rows[:FEW_ROWS][component[:FEW_ROWS] == component[:1]]
+    unknown = np.ones(design.n_features, dtype=bool)
+    for part in design.parts:
+        if isinstance(part, DenseColumns) and some.size:
+            z = design.stored(part.columns, some)
+            unknown[part.columns] = z.max(axis=0) == z.min(axis=0)
+    return np.flatnonzero(unknown)

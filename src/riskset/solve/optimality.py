@@ -265,10 +265,11 @@ class Problem(NewtonProblem):
         """See `NewtonProblem`; without weights, too. By the host: it judges collinearity."""
         eta = np.zeros(self.design.n_rows)
         if n_samples is None:
-            prepared = Prepared(ordered=self.ordered_columns)
-            out = self.bare.information(self.design, eta, columns, prepared)
-            if _is_bare(self.loss):
-                vars(self)["_information_at_rest"] = columns, out
+            ordered = self.ordered_columns
+            if not _is_bare(self.loss):
+                return self.bare.information(self.design, eta, columns, Prepared(None, ordered))
+            out = self.loss.information(self.design, eta, columns, Prepared(self.null, ordered))
+            vars(self)["_information_at_rest"] = columns, out
             return out
         return sampled_information(
             self.loss, self.design, eta, columns, n_samples, raise_rare=False
