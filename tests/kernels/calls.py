@@ -234,6 +234,8 @@ def deviations_nested(s: Scene, efron: bool) -> Iterator[Call]:
         with np.errstate(divide="ignore"):
             return [distances, mean, peak + np.log(total)]
 
+    whole = (s.eta, expected, frozen(x), risk, efron, RUNTIME)
+    yield Call("term_means", "information_nested", whole)
     half = s.n_groups // 2
     state, peak_total = np.zeros(x.shape[1]), np.array([-np.inf, 0.0])
     name = "deviations_nested"

@@ -7,11 +7,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from llvmlite import ir
+from numba.core import cgutils
 
 from riskset._types import Features, Index, Matrix, Rows
 from riskset.kernels._vector import VectorCode, in_vectors
 
-__all__ = ["join_rows", "scatter_four", "store_four", "sum_table"]
+__all__ = ["gram_rows", "join_rows", "scatter_four", "store_four", "sum_table"]
 
 WIDTHS = (16, 4, 1)
 """Columns taken together. A row has to wait for the sums of the row before: with as many columns
@@ -25,11 +26,16 @@ class _Lanes(VectorCode):
 
     width = 1
 
-    def each(self, n_columns: Any, body: Callable[[Any], None]) -> None:
+    def each(
+        self,
+        n_columns: Any,
+        body: Callable[[Any], None],
+        begin: Any = _ZERO,
+        widths: Sequence[int] = WIDTHS,
+    ) -> None:
         """Call `body` for the first of some columns, by the largest width that is left."""
         b = self.builder
-        begin: Any = _ZERO
-        for width in WIDTHS:
+        for width in widths:
             size = ir.Constant(_I64, width)
             n = b.sdiv(b.sub(n_columns, begin), size)
 
@@ -102,6 +108,60 @@ def join_rows(
         distance = x[k] - mean
         out[k] = share[k] * distance
         mean += step[k] * distance
+
+
+def _emit_gram(e: _Lanes) -> None:
+    b = e.builder
+    z, out, n_rows = e.data("z"), e.data("out"), e.values["n"]
+    n_columns = b.extract_value(e.array("z").shape, 1)
+
+    def rows_from(height: int, first: Any, widths: Sequence[int]) -> None:
+        """So many rows of the result from `first` on, from their own column on."""
+
+        def tile(column: Any) -> None:
+            kind = ir.VectorType(_F64, e.width)
+            # One instruction where the processor has it, else a product and a sum.
+            fuse = cgutils.get_or_insert_function(
+                b.module, ir.FunctionType(kind, [kind] * 3), f"llvm.fmuladd.v{e.width}f64"
+            )
+            places = [
+                b.add(b.mul(b.add(first, ir.Constant(_I64, m)), n_columns), column)
+                for m in range(height)
+            ]
+
+            def row(k: Any, totals: Sequence[Any]) -> list[Any]:
+                begin = b.mul(k, n_columns)
+                right, left = e.take(z, b.add(begin, column)), b.add(begin, first)
+                factors = [
+                    e.spread(e.element(z, b.add(left, ir.Constant(_I64, m)))) for m in range(height)
+                ]
+                return [b.call(fuse, [f, right, t]) for f, t in zip(factors, totals, strict=True)]
+
+            sums = e.loop(_ZERO, n_rows, [e.take(out, place) for place in places], row)
+            for total, place in zip(sums, places, strict=True):
+                e.put(total, out, place)
+
+        e.each(n_columns, tile, first, widths)
+
+    first, last = e.values["first"], e.values["last"]
+    for height in (4, 1):
+        size = ir.Constant(_I64, height)
+        n = b.sdiv(b.sub(last, first), size)
+
+        def some(k: Any, _: list[Any], begin: Any = first, height: int = height, size: Any = size
+                 ) -> list[Any]:  # fmt: skip
+            rows_from(height, b.add(begin, b.mul(k, size)), (8, 4, 1))
+            return []
+
+        e.loop(_ZERO, n, [], some)
+        first = b.add(first, b.mul(n, size))
+
+
+@in_vectors(_emit_gram, _Lanes)
+def gram_rows(z: Matrix, n: int, first: int, last: int, out: Matrix) -> None:
+    """Add rows first to last of ``z[:n].T @ z[:n]`` to `out` (q, q), from the diagonal on."""
+    for s in range(first, last):
+        out[s, s:] += z[:n, s] @ z[:n, s:]
 
 
 def _emit_sums(e: _Lanes) -> None:

@@ -8,16 +8,19 @@ import math
 
 import numpy as np
 
+from riskset._runtime import Runtime
 from riskset._types import Index, Matrix, RiskSets, Rows
 from riskset.kernels import late_entry_cpu as late_entry
 from riskset.kernels import means_cpu
 from riskset.kernels._exponential import exp_block
 from riskset.kernels._jit import kernel
-from riskset.kernels._vector_columns import join_rows
+from riskset.kernels._vector_columns import gram_rows, join_rows
 from riskset.kernels.risk_sets_cpu import BLOCK, MAX_ETA_SPAN
 
-__all__ = ["deviations_nested", "risk_set_means"]
+__all__ = ["deviations_nested", "information_nested", "risk_set_means"]
 
+MAX_BLOCK_NUMBERS = 8192
+"""Distances that are made and summed at once: they never leave the cache."""
 MIN_EXPONENT = -600.0
 """The exponential of less counts as 0."""
 
@@ -116,10 +119,9 @@ def _masses(
 def _shares(amount: Rows, total: Rows, expected: Rows, share: Rows, step: Rows) -> None:
     """Where rows of these amounts join sets of these sizes: see `_vector_columns.join_rows`."""
     for k in range(amount.size):
-        whole = total[k] + amount[k]
-        safe = whole if amount[k] > 0.0 else 1.0
-        share[k] = math.sqrt(expected[k] * (total[k] / safe)) if amount[k] > 0.0 else 0.0
-        step[k] = amount[k] / safe
+        part = 1.0 / (total[k] + amount[k]) if amount[k] > 0.0 else 0.0
+        share[k] = math.sqrt(expected[k] * (total[k] * part))
+        step[k] = amount[k] * part
 
 
 @kernel
@@ -230,3 +232,63 @@ def deviations_nested(
         )  # fmt: skip
         begin = stop
     join_rows(x, share, step, begin, n_rows, state, out)
+
+
+@kernel
+def _log_masses(eta: Rows, risk: RiskSets) -> Rows:
+    """``log(weight) + eta`` in risk order."""
+    log_r = np.empty(risk.order.size)
+    for i in range(log_r.size):
+        w = risk.weight[i]
+        log_r[i] = eta[risk.order[i]] + (math.log(w) if w != 1.0 else 0.0)
+    return log_r
+
+
+@kernel
+def _information_part(
+    first: int,
+    last: int,
+    eta: Rows,
+    expected: Rows,
+    x: Matrix,
+    risk: RiskSets,
+    efron: bool,
+    block_rows: int,
+    out: Matrix,
+) -> None:
+    """Parts of the sum of squares: rows of the result by fours, a long one with a short one."""
+    ptr, q, n_groups = risk.group_ptr, x.shape[1], risk.group_events.size
+    log_r = _log_masses(eta, risk)
+    state, peak_total = np.zeros(q), np.array([-math.inf, 0.0])
+    scratch = np.empty((block_rows, q))
+    n_fours = (q + 3) // 4
+    g = 0
+    while g < n_groups:
+        stop = g + 1
+        while stop < n_groups and ptr[stop + 1] - ptr[g] <= block_rows:
+            stop += 1
+        a, b = ptr[g], ptr[stop]
+        if b - a > scratch.shape[0]:
+            scratch = np.empty((b - a, q))
+        deviations_nested(
+            log_r, expected, x[a:b], a, risk, efron, g, stop, state, peak_total, scratch
+        )
+        for part in range(first, last):
+            other = n_fours - 1 - part
+            gram_rows(scratch, b - a, 4 * part, min(q, 4 * part + 4), out)
+            if other > part:
+                gram_rows(scratch, b - a, 4 * other, min(q, 4 * other + 4), out)
+        g = stop
+
+
+def information_nested(
+    eta: Rows, expected: Rows, x: Matrix, risk: RiskSets, efron: bool, runtime: Runtime
+) -> Matrix:
+    # Every thread makes all distances, which takes little beside their squares, and no thread has
+    # to know the means that the rows before its own leave behind.
+    q = x.shape[1]
+    block_rows = int(np.clip(MAX_BLOCK_NUMBERS // max(1, q), 16, 1024))
+    half = np.zeros((q, q))
+    n_parts = ((q + 3) // 4 + 1) // 2
+    runtime.run(_information_part, n_parts, eta, expected, x, risk, efron, block_rows, half)
+    return np.asarray(np.triu(half) + np.triu(half, 1).T)

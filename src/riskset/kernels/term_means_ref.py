@@ -6,10 +6,11 @@ numbers in O(n q), or in O((n + G log G) q) with late entry.
 
 import numpy as np
 
+from riskset._runtime import Runtime
 from riskset._types import Matrix, RiskSets, Rows
 from riskset.kernels.risk_sets_ref import _at_risk
 
-__all__ = ["deviations_nested", "risk_set_means"]
+__all__ = ["deviations_nested", "information_nested", "risk_set_means"]
 
 
 def risk_set_means(eta: Rows, risk: RiskSets, efron: bool, x: Matrix) -> tuple[Matrix, Rows]:
@@ -113,6 +114,18 @@ def deviations_nested(
     out[:] = np.sqrt(weights)[:, None] * x
     state[:] = m
     peak_total[:] = d, 1.0 if d > -np.inf else 0.0
+
+
+def information_nested(
+    eta: Rows, expected: Rows, x: Matrix, risk: RiskSets, efron: bool, runtime: Runtime
+) -> Matrix:
+    """Sum of the squares of `deviations_nested` over all groups (q, q)."""
+    n_groups, q = risk.group_events.size, x.shape[1]
+    with np.errstate(divide="ignore"):
+        log_r = np.log(risk.weight) + eta[risk.order]
+    state, peak_total, out = np.zeros(q), np.array([-np.inf, 0.0]), np.empty(x.shape)
+    deviations_nested(log_r, expected, x, 0, risk, efron, 0, n_groups, state, peak_total, out)
+    return out.T @ out
 
 
 def _join(m: Rows, d: float, value: Rows, log_r: float) -> tuple[Rows, float, float]:

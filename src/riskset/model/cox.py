@@ -33,6 +33,8 @@ __all__ = [
 Ties = Literal["breslow", "efron"]
 
 CHUNK_ROWS = 4096
+MAX_REGISTER_COLUMNS = 128
+"""The squares of more columns are left to BLAS, which keeps parts of them in the cache."""
 MAX_EVEN_WEIGHT_RATIO = 100.0
 """Weights of events that differ by a smaller factor leave residuals their digits."""
 MAX_DENSE_NUMBERS = 1 << 27
@@ -233,6 +235,9 @@ class CoxLoss(PartialLikelihood):
     def _information_nested(self, z: Matrix, eta: Rows, now: Evaluation) -> Matrix:
         """Without late entry, from columns in the order of the risk sets."""
         risk, q = self.risk, z.shape[1]
+        if q <= MAX_REGISTER_COLUMNS:
+            expected = now.expected_in_risk_order
+            return term_means.information_nested(eta, expected, z, risk, self.efron, self.runtime)
         with np.errstate(divide="ignore"):
             log_r = np.log(risk.weight) + eta[risk.order]
         out = np.zeros((q, q))
