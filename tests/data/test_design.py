@@ -249,3 +249,14 @@ def test_a_design_is_called_by_its_size():
     design = Design.from_dense(np.eye(3))
     assert repr(design).startswith("<Design: 3 rows, 3 columns, ")
     assert len(repr(Design.from_dense(np.eye(50)))) < 60
+
+
+@pytest.mark.parametrize("shape", [(50, 1), (1, 50), (9000, 3)])
+def test_a_table_stays_as_it_was_given(shape: tuple[int, int]) -> None:
+    x = np.random.default_rng(1).normal(size=shape)
+    before = x.copy()
+    design = Design.from_dense(x)
+    assert np.array_equal(x, before)
+    assert np.allclose(design.to_dense(), x)
+    by_columns = Design.from_dense(np.asfortranarray(x))
+    assert np.array_equal(design.stored(), by_columns.stored())

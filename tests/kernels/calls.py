@@ -78,6 +78,7 @@ def on_risk_sets(s: Scene) -> Iterator[Call]:
         yield Call("term_means", "risk_set_means", (s.eta, risk, efron, x))
         if risk.own.size:
             yield Call("late_entry", "sum_at_risk", (r, risk, efron, nothing))
+            yield from information_at_risk(s, efron)
         else:
             yield from deviations_nested(s, efron)
     if risk.own.size:
@@ -252,6 +253,19 @@ def random_table(rng: np.random.Generator, t: Table) -> np.ndarray:
     x[:, ::3] = x[:, ::3] > 0
     x[:, 1::3] *= rng.random((t.n_rows, x[:, 1::3].shape[1])) < 0.5
     return frozen(x)
+
+
+def information_at_risk(s: Scene, efron: bool) -> Iterator[Call]:
+    """In units of what its difference is one of."""
+    x = frozen(s.columns())
+    expected = frozen(risk_sets_ref.cox_pass(s.eta, s.risk, efron, RUNTIME).expected)
+    size = np.sqrt(expected @ x**2 + 1.0)
+
+    def finish(results: list[np.ndarray]) -> list[np.ndarray]:
+        return [results[0] / size / size[:, None]]
+
+    args = (s.eta, expected, x, s.risk, efron)
+    yield Call("term_means", "information_at_risk", args, finish=finish)
 
 
 def on_matrices(t: Table) -> Iterator[Call]:

@@ -241,7 +241,7 @@ def _medians(x: Matrix) -> Features:
     out = np.empty(x.shape[1])
     step = max(1, (1 << 20) // x.shape[0])
     for a in range(0, x.shape[1], step):
-        some = np.ascontiguousarray(x[:, a : a + step].T)
+        some = x[:, a : a + step].T.copy()  # and never a view, whose numbers would be moved
         out[a : a + step] = np.median(some, axis=1, overwrite_input=True)
     return out
 

@@ -16,6 +16,7 @@ from riskset._types import Features, Index, Matrix, Rows
 from riskset.data.design import Design
 from riskset.infer.residuals import column_blocks, pieces_at
 from riskset.infer.subdistribution import below_highest
+from riskset.model.cox import Prepared
 from riskset.model.loss import Loss
 from riskset.model.ordered_columns import centred_within_strata
 
@@ -163,8 +164,9 @@ def information_inverse(
     """
     columns = np.arange(design.n_features) if columns is None else columns
     eta = below_highest(eta, loss.outcome)
-    information = loss.information(design, eta, columns)
-    reference = _second_moments(loss, design, loss.evaluate(eta).expected, columns)
+    now = loss.evaluate(eta)
+    information = loss.information(design, eta, columns, Prepared(now))
+    reference = _second_moments(loss, design, now.expected, columns)
     return among(generalized_inverse(information, reference), columns, design.n_features)
 
 

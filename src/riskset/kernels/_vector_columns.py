@@ -12,7 +12,7 @@ from numba.core import cgutils
 from riskset._types import Features, Index, Matrix, Rows
 from riskset.kernels._vector import VectorCode, in_vectors
 
-__all__ = ["gram_rows", "join_rows", "scatter_four", "store_four", "sum_table"]
+__all__ = ["add_rows", "gram_rows", "join_rows", "scatter_four", "store_four", "sum_table"]
 
 WIDTHS = (16, 4, 1)
 """Columns taken together. A row has to wait for the sums of the row before: with as many columns
@@ -110,6 +110,48 @@ def join_rows(
         mean += step[k] * distance
 
 
+def _emit_add(e: _Lanes) -> None:
+    b = e.builder
+    x, rows, factor, high, low = e.data("x", "rows", "factor", "high", "low")
+    n_columns, sign = e.array("high").nitems, e.values["sign"]
+
+    def add(column: Any) -> None:
+        def row(k: Any, totals: Sequence[Any]) -> list[Any]:
+            i = e.element(rows, k)
+            value = e.take(x, b.add(b.mul(i, n_columns), column))
+            value = b.fmul(e.spread(b.fmul(sign, e.element(factor, i))), value)
+            # Knuth's exact sum of two: what rounding takes from `total` is added to the rest.
+            before, rest = totals
+            total = b.fadd(before, value)
+            part = b.fsub(total, before)
+            lost = b.fadd(b.fsub(before, b.fsub(total, part)), b.fsub(value, part))
+            return [total, b.fadd(rest, lost)]
+
+        begin = [e.take(high, column), e.take(low, column)]
+        total, rest = e.loop(e.values["first"], e.values["last"], begin, row)
+        e.put(total, high, column)
+        e.put(rest, low, column)
+
+    e.each(n_columns, add)
+
+
+@in_vectors(_emit_add, _Lanes)
+def add_rows(
+    x: Matrix, rows: Index, factor: Rows, sign: float, first: int, last: int, high: Features,
+    low: Features,
+) -> None:  # fmt: skip
+    """Add ``sign factor[i] x[i]`` to ``high + low`` (q,), for the rows i from `first` to `last`.
+
+    The sum of the two has twice the digits of one number.
+    """
+    for i in rows[first:last]:
+        value = sign * factor[i] * x[i]
+        before = high.copy()
+        high += value
+        part = high - before
+        low += (before - (high - part)) + (value - part)
+
+
 def _emit_gram(e: _Lanes) -> None:
     b = e.builder
     z, out, n_rows = e.data("z"), e.data("out"), e.values["n"]
@@ -121,7 +163,7 @@ def _emit_gram(e: _Lanes) -> None:
         def tile(column: Any) -> None:
             kind = ir.VectorType(_F64, e.width)
             # One instruction where the processor has it, else a product and a sum.
-            fuse = cgutils.get_or_insert_function(
+            fuse = cgutils.get_or_insert_function(  # type: ignore[no-untyped-call]
                 b.module, ir.FunctionType(kind, [kind] * 3), f"llvm.fmuladd.v{e.width}f64"
             )
             places = [

@@ -14,13 +14,23 @@ from riskset.kernels import late_entry_cpu as late_entry
 from riskset.kernels import means_cpu
 from riskset.kernels._exponential import exp_block
 from riskset.kernels._jit import kernel
-from riskset.kernels._vector_columns import gram_rows, join_rows
+from riskset.kernels._vector_columns import add_rows, gram_rows, join_rows
 from riskset.kernels.risk_sets_cpu import BLOCK, MAX_ETA_SPAN
 
-__all__ = ["deviations_nested", "information_nested", "risk_set_means"]
+__all__ = [
+    "MAX_REGISTER_COLUMNS",
+    "deviations_nested",
+    "information_at_risk",
+    "information_nested",
+    "risk_set_means",
+]
 
+MAX_REGISTER_COLUMNS = 128
+"""The squares of more columns are left to BLAS, which keeps parts of them in the cache."""
 MAX_BLOCK_NUMBERS = 8192
 """Distances that are made and summed at once: they never leave the cache."""
+MIN_SIZE_SHARE = 2.0**-52
+"""Of the largest risk set, for each row: a smaller one may have lost digits by taking rows off."""
 MIN_EXPONENT = -600.0
 """The exponential of less counts as 0."""
 
@@ -292,3 +302,145 @@ def information_nested(
     n_parts = ((q + 3) // 4 + 1) // 2
     runtime.run(_information_part, n_parts, eta, expected, x, risk, efron, block_rows, half)
     return np.asarray(np.triu(half) + np.triu(half, 1).T)
+
+
+@kernel
+def _leaving(own: Index, end: Index, n_groups: int) -> tuple[Index, Index]:
+    """Rows that were at risk by the group before which they leave, and where each group's begin."""
+    ptr = np.zeros(n_groups + 2, np.int64)
+    for i in range(end.size):
+        ptr[end[i] + 1] += 1 if end[i] > own[i] else 0
+    for g in range(n_groups + 1):
+        ptr[g + 1] += ptr[g]
+    at, rows = ptr.copy(), np.empty(end.size, np.int64)
+    for i in range(end.size):
+        if end[i] > own[i]:
+            rows[at[end[i]]] = i
+            at[end[i]] += 1
+    return rows, ptr
+
+
+@kernel
+def _squares_about(
+    x: Matrix, weight: Rows, first: int, last: int, scratch: Matrix, center: Rows, out: Matrix
+) -> None:
+    """Add weighted squares of distances from the weighted mean of some rows, which it returns."""
+    nothing, share = np.zeros(scratch.shape[0]), np.empty(scratch.shape[0])
+    step, total = np.empty(scratch.shape[0]), 0.0
+    center[:] = 0.0
+    for is_second in (False, True):
+        for a in range(first, last, scratch.shape[0]):
+            n = min(scratch.shape[0], last - a)
+            for k in range(n):
+                w = weight[a + k]
+                total += w
+                share[k] = math.sqrt(w)
+                step[k] = w / total if w > 0.0 else 0.0
+            if is_second:
+                join_rows(x[a : a + n], share, nothing, 0, n, center, scratch)
+                gram_rows(scratch, n, 0, x.shape[1], out)
+            else:
+                join_rows(x[a : a + n], nothing, step, 0, n, center, scratch)
+
+
+@kernel
+def _means_of_terms(
+    r: Rows,
+    x: Matrix,
+    risk: RiskSets,
+    efron: bool,
+    leaving: Index,
+    leaving_ptr: Index,
+    expected: Rows,
+    scratch: Matrix,
+    out: Matrix,
+    squares: Matrix,
+) -> float:
+    """Squares of rows and of the means of terms; returns the least size beside the largest.
+
+    Sums over risk sets have twice the digits of a number: so rows may be taken off again.
+    """
+    ptr, end, events, q = risk.group_ptr, risk.end, risk.event_weight, x.shape[1]
+    n_groups, rows = risk.group_events.size, np.arange(r.size)
+    sums, tied, center = np.zeros((2, q)), np.zeros((2, q)), np.zeros(q)
+    one = np.ones((r.size, 1))
+    size, tied_size = np.zeros((2, 1)), np.zeros((2, 1))
+    n, least, most = 0, math.inf, 0.0
+    for g in range(n_groups):
+        begin, stop = ptr[g], ptr[g + 1]
+        if risk.starts_stratum[g]:
+            if n:
+                gram_rows(scratch, n, 0, q, squares)
+            n, after = 0, g + 1
+            while after < n_groups and not risk.starts_stratum[after]:
+                after += 1
+            _squares_about(x, expected, begin, ptr[after], scratch, center, out)
+            sums[:], size[:] = 0.0, 0.0
+        else:
+            a, b = leaving_ptr[g], leaving_ptr[g + 1]
+            add_rows(x, leaving, r, -1.0, a, b, sums[0], sums[1])
+            add_rows(one, leaving, r, -1.0, a, b, size[0], size[1])
+        m = risk.group_tied[g]
+        apart = efron and m > 1
+        tied[:], tied_size[:] = 0.0, 0.0
+        if not apart and (end[begin:stop] > g).all():
+            add_rows(x, rows, r, 1.0, begin, stop, sums[0], sums[1])
+            add_rows(one, rows, r, 1.0, begin, stop, size[0], size[1])
+        else:
+            for i in range(begin, stop):
+                if end[i] <= g:
+                    continue
+                if apart and events[i] > 0.0:
+                    add_rows(x, rows, r, 1.0, i, i + 1, tied[0], tied[1])
+                    add_rows(one, rows, r, 1.0, i, i + 1, tied_size[0], tied_size[1])
+                else:
+                    add_rows(x, rows, r, 1.0, i, i + 1, sums[0], sums[1])
+                    add_rows(one, rows, r, 1.0, i, i + 1, size[0], size[1])
+        n_steps = m if efron else min(m, 1)
+        for k in range(n_steps):
+            left = (n_steps - k) / n_steps
+            total = size[0, 0] + size[1, 0] + left * (tied_size[0, 0] + tied_size[1, 0])
+            least = min(least, total)
+            weight = math.sqrt(risk.group_events[g] / n_steps)
+            part = weight / total
+            for s in range(q):
+                mean = sums[0, s] + sums[1, s] + left * (tied[0, s] + tied[1, s])
+                scratch[n, s] = mean * part - weight * center[s]
+            n += 1
+            if n == scratch.shape[0]:
+                gram_rows(scratch, n, 0, q, squares)
+                n = 0
+        most = max(most, size[0, 0] + tied_size[0, 0])
+        if apart:
+            for i in range(begin, stop):
+                if events[i] > 0.0 and end[i] > g:
+                    add_rows(x, rows, r, 1.0, i, i + 1, sums[0], sums[1])
+                    add_rows(one, rows, r, 1.0, i, i + 1, size[0], size[1])
+    if n:
+        gram_rows(scratch, n, 0, q, squares)
+    return least / most if most > 0.0 else 1.0
+
+
+def information_at_risk(
+    eta: Rows, expected: Rows, x: Matrix, risk: RiskSets, efron: bool
+) -> Matrix:
+    ordered, q = eta[risk.order], x.shape[1]
+    high = float(ordered.max())
+    if q <= MAX_REGISTER_COLUMNS and high - float(ordered.min()) < MAX_ETA_SPAN:
+        r = risk.weight * np.exp(ordered - high)
+        leaving = _leaving(risk.own, risk.end, risk.group_events.size)
+        of_rows, of_means = np.zeros((2, q, q))
+        scratch = np.empty((int(np.clip(MAX_BLOCK_NUMBERS // max(1, q), 16, 1024)), q))
+        least = _means_of_terms(r, x, risk, efron, *leaving, expected, scratch, of_rows, of_means)
+        if least > MIN_SIZE_SHARE * r.size:
+            half = of_rows - of_means
+            return np.asarray(np.triu(half) + np.triu(half, 1).T)
+    # About the means of strata: a difference, of squares as small as they can be.
+    stratum = np.repeat(np.cumsum(risk.starts_stratum) - 1, np.diff(risk.group_ptr))
+    size = np.bincount(stratum, expected)
+    center = np.zeros((size.size, q))
+    np.add.at(center, stratum, expected[:, None] * x)
+    x = x - (center / np.where(size > 0, size, 1.0)[:, None])[stratum]
+    means, weights = risk_set_means(eta, risk, efron, x)
+    out = x.T @ (expected[:, None] * x) - means.T @ (weights[:, None] * means)
+    return np.asarray((out + out.T) / 2)

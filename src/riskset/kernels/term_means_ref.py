@@ -10,7 +10,7 @@ from riskset._runtime import Runtime
 from riskset._types import Matrix, RiskSets, Rows
 from riskset.kernels.risk_sets_ref import _at_risk
 
-__all__ = ["deviations_nested", "information_nested", "risk_set_means"]
+__all__ = ["deviations_nested", "information_at_risk", "information_nested", "risk_set_means"]
 
 
 def risk_set_means(eta: Rows, risk: RiskSets, efron: bool, x: Matrix) -> tuple[Matrix, Rows]:
@@ -126,6 +126,31 @@ def information_nested(
     state, peak_total, out = np.zeros(q), np.array([-np.inf, 0.0]), np.empty(x.shape)
     deviations_nested(log_r, expected, x, 0, risk, efron, 0, n_groups, state, peak_total, out)
     return out.T @ out
+
+
+def information_at_risk(
+    eta: Rows, expected: Rows, x: Matrix, risk: RiskSets, efron: bool
+) -> Matrix:
+    r"""Covariances of x within the risk set of every term, times its weight, summed (q, q).
+
+    As `information_nested`, with late entry. The fast one is a difference of squares about the
+    means of strata, :math:`\sum_i h_i x_i x_i' - \sum_t w_t \bar x_t \bar x_t'`.
+    """
+    means, weights = risk_set_means(eta, risk, efron, x)
+    at_risk, own = _at_risk(risk), risk.group
+    with np.errstate(divide="ignore"):
+        log_r = np.log(risk.weight) + eta[risk.order]
+    out, t = np.zeros((x.shape[1], x.shape[1])), 0
+    for g in np.flatnonzero(risk.group_tied > 0):
+        dead = (risk.event_weight > 0) & (own == g)
+        m = int(risk.group_tied[g]) if efron else 1
+        r = np.exp(np.where(at_risk[g], log_r, -np.inf) - log_r[at_risk[g]].max())
+        for k in range(m):
+            share = np.where(dead, (m - k) / m, 1.0) * r
+            z = x - means[t]
+            out += weights[t] * z.T @ (share[:, None] * z) / share.sum()
+            t += 1
+    return out
 
 
 def _join(m: Rows, d: float, value: Rows, log_r: float) -> tuple[Rows, float, float]:

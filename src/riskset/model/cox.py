@@ -16,7 +16,7 @@ from riskset.kernels import risk_sets_cpu as kernels
 from riskset.kernels import term_means_cpu as term_means
 from riskset.kernels.risk_sets_ref import CoxPass
 from riskset.kernels.subdistribution_ref import FineGrayPass
-from riskset.model.ordered_columns import OrderedColumns, centred_within_strata
+from riskset.model.ordered_columns import OrderedColumns
 from riskset.model.risk_set_limit import attaining_peaks
 
 __all__ = [
@@ -33,8 +33,6 @@ __all__ = [
 Ties = Literal["breslow", "efron"]
 
 CHUNK_ROWS = 4096
-MAX_REGISTER_COLUMNS = 128
-"""The squares of more columns are left to BLAS, which keeps parts of them in the cache."""
 MAX_EVEN_WEIGHT_RATIO = 100.0
 """Weights of events that differ by a smaller factor leave residuals their digits."""
 MAX_DENSE_NUMBERS = 1 << 27
@@ -213,29 +211,20 @@ class CoxLoss(PartialLikelihood):
         :math:`Z' \mathrm{diag}(h) Z - \sum_t w_t \bar z_t \bar z_t'`, h the expected events.
         """
         now = prepared.now or self.evaluate(eta)
-        if self.risk.own.size:
-            return in_blocks(
-                design.n_rows, columns, lambda c: self._information_at_risk(design, eta, now, c)
-            )
         ordered = prepared.ordered or OrderedColumns(design, self.outcome, self.risk.order)
-        return in_blocks(
-            design.n_rows, columns, lambda c: self._information_nested(ordered.of(c), eta, now)
-        )
 
-    def _information_at_risk(
-        self, design: Design, eta: Rows, now: Evaluation, columns: Index
-    ) -> Matrix:
-        """With late entry."""
-        risk, z = self.risk, design.stored(columns)
-        z = centred_within_strata(z, self.outcome, now.expected)[risk.order]
-        means, weights = term_means.risk_set_means(eta, risk, self.efron, z)
-        out = z.T @ (now.expected_in_risk_order[:, None] * z) - means.T @ (weights[:, None] * means)
-        return np.asarray((out + out.T) / 2)
+        def information(block: Index) -> Matrix:
+            z, expected = ordered.of(block), now.expected_in_risk_order
+            if self.risk.own.size:
+                return term_means.information_at_risk(eta, expected, z, self.risk, self.efron)
+            return self._information_nested(z, eta, now)
+
+        return in_blocks(design.n_rows, columns, information)
 
     def _information_nested(self, z: Matrix, eta: Rows, now: Evaluation) -> Matrix:
         """Without late entry, from columns in the order of the risk sets."""
         risk, q = self.risk, z.shape[1]
-        if q <= MAX_REGISTER_COLUMNS:
+        if q <= term_means.MAX_REGISTER_COLUMNS:
             expected = now.expected_in_risk_order
             return term_means.information_nested(eta, expected, z, risk, self.efron, self.runtime)
         with np.errstate(divide="ignore"):
