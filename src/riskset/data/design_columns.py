@@ -213,7 +213,7 @@ class _Table(NamedTuple):
     @classmethod
     def of(cls, x: Matrix) -> "_Table":
         n = x.shape[0]
-        center = _medians(x[:: max(1, n // MEDIAN_ROWS)])
+        center = _medians(list(x.T), n)
         squares, n_values, n_others = columns_cpu.table_sums(x, center, Runtime.select())
         is_dense = (n_values > DENSE_ABOVE * n) & (n_others > 0)
         is_safe = (squares < MAX_SAFE_SQUARES) & (squares > 1 / MAX_SAFE_SQUARES)
@@ -234,16 +234,6 @@ class _Table(NamedTuple):
             self.x, self.columns, self.center, scale[self.columns], blocks, Runtime.select()
         )
         return DenseColumns(self.columns, blocks, n_rows)
-
-
-def _medians(x: Matrix) -> Features:
-    """Median of each column of some rows."""
-    out = np.empty(x.shape[1])
-    step = max(1, (1 << 20) // x.shape[0])
-    for a in range(0, x.shape[1], step):
-        some = x[:, a : a + step].T.copy()  # and never a view, whose numbers would be moved
-        out[a : a + step] = np.median(some, axis=1, overwrite_input=True)
-    return out
 
 
 def _size_about(x: Rows, center: float) -> float:
