@@ -108,7 +108,9 @@ class RiskSetPieces:
 
     def contributions(self, values: Matrix) -> Matrix:
         """Each row's influence on the score of any columns: `score_residuals` times its weight."""
-        return self.score_residuals(values) * self.loss.outcome.weight[:, None]
+        out = self.score_residuals(values)
+        out *= self.loss.outcome.weight[:, None]
+        return out
 
     def event_means(self, values: Matrix) -> tuple[Matrix, Matrix]:
         """Mean over risk sets as the events of each group meet it, and tied rows' minus the rest's.
@@ -156,20 +158,30 @@ class RiskSetPieces:
         risk, ties = self.loss.risk, self.ties
         x = np.ascontiguousarray(values[risk.order])
         rest, gap = self.means(x)
-        met = [rest + share[:, None] * gap for share in (ties.share, ties.share_tied)]
+        if self.loss.efron:
+            shares = (ties.share, ties.share_tied, ties.share_event)
+            first, tied, of_event = (rest + share[:, None] * gap for share in shares)
+        else:  # the tied rows are at risk like all others
+            gap *= ties.share[:, None]
+            gap += rest
+            first = tied = of_event = gap
+        met = [first, tied]
         if power is not None:
             met = [np.column_stack([power, power[:, None] * means]) for means in met]
         log_cumulative, average = kernels.follow_up_means(
             met[0], met[1], ties.log_hazard, ties.log_hazard_tied, risk
         )
-        log_expected = np.where(risk.weight > 0, self.eta + log_cumulative, -np.inf)
-        if power is not None:
-            x, average = x * average[:, :1], average[:, 1:]
-        out = np.exp(log_expected)[:, None] * (average - x)
         at = np.flatnonzero(self.is_event)
         g = self.group[at]
-        observed = values[risk.order[at]] - rest[g] - ties.share_event[g, None] * gap[g]
-        out[at] += observed if power is None else power[g, None] * observed
+        observed = x[at]
+        observed -= of_event[g]
+        if power is not None:
+            observed *= power[g, None]
+            x, average = x * average[:, :1], average[:, 1:]
+        log_expected = np.where(risk.weight > 0, self.eta + log_cumulative, -np.inf)
+        out = np.subtract(average, x, out=x)
+        out *= np.exp(log_expected)[:, None]
+        out[at] += observed
         out[risk.weight == 0] = 0.0
         return self.caller(out)
 

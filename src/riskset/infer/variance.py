@@ -195,6 +195,10 @@ def _second_moments(loss: Loss, design: Design, expected: Rows, columns: Index) 
     out = rounding_of(raw)
     if not loss.risk.own.size:
         return out
+    if loss.outcome.n_strata == 1:
+        first = design.cross(expected, columns, runtime=loss.runtime)
+        about_mean = raw - first**2 / (float(expected.sum()) or 1.0)
+        return np.maximum(out, about_mean)
     for block in column_blocks(design.n_rows, columns):
         z = centred_within_strata(design.stored(columns[block]), loss.outcome, expected)
         out[block] = np.maximum(out[block], expected @ z**2)

@@ -61,10 +61,11 @@ class Evaluation:
     @functools.cached_property
     def expected(self) -> Rows:
         """Expected weighted events of each row, in the caller's order."""
-        out = np.zeros(self.residual.size)
-        np.add.at(out, self.risk.order, self.expected_in_risk_order)
+        n_rows = self.residual.size
+        out = np.zeros(n_rows)
+        out += np.bincount(self.risk.order, self.expected_in_risk_order, n_rows)
         for tail, values in zip(self.tails, self.expected_tail, strict=True):
-            np.add.at(out, tail.sets.order, values)
+            out += np.bincount(tail.sets.order, values, n_rows)
         return out
 
 
