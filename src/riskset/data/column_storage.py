@@ -49,6 +49,9 @@ class StoredColumns(Protocol):
     def nbytes(self) -> int:
         """Bytes of storage."""
 
+    def n_entries(self, slots: Index) -> int:
+        """Numbers that an operation on some slots reads."""
+
     def cross(self, slots: Index, r: Rows, runtime: Runtime, *, power: int = 1) -> Features:
         """``sum_i x[i, s]**power r[i]`` for each slot, in stored units."""
 
@@ -101,6 +104,10 @@ class SparseColumns(StoredColumns):
     def nbytes(self) -> int:
         """Bytes of storage."""
         return self.block_ptr.nbytes + self.row.nbytes + self.values.nbytes
+
+    def n_entries(self, slots: Index) -> int:
+        """See `StoredColumns.n_entries`."""
+        return sum(int((own[slots + 1] - own[slots]).sum()) for own in self.block_ptr)
 
     def to_csc(self, place: Index) -> Csc:
         """All slots as compressed sparse columns, with row i as ``place[i]``; -1: left out."""
@@ -221,6 +228,10 @@ class DenseColumns(StoredColumns):
     def nbytes(self) -> int:
         """Bytes of storage."""
         return int(self.blocks.nbytes)
+
+    def n_entries(self, slots: Index) -> int:
+        """See `StoredColumns.n_entries`."""
+        return self.n_rows * slots.size
 
     def cross(self, slots: Index, r: Rows, runtime: Runtime, *, power: int = 1) -> Features:
         """See `StoredColumns.cross`."""

@@ -313,6 +313,10 @@ class Design:
                 chosen.append((part, slot_of[columns[at]], at))
         return chosen
 
+    def n_entries(self, columns: Index | None = None) -> int:
+        """Numbers that an operation on some columns reads."""
+        return sum(part.n_entries(slots) for part, slots, _ in self.select(columns))
+
     # ---------------------------------------------------------------- operations, stored units
 
     def cross(

@@ -55,11 +55,14 @@ def conjugate_step(
             refused[:] = False
         free = np.flatnonzero(may_move & ~refused)
         end = max(ROUND_ACCURACY * _size(slope[free], diagonal[free]), goal)
+        is_last = not l1.any() or (end == goal and not refused.any())
         whole = np.zeros(beta.size)
         whole[free] = _conjugate_gradients(
             curvature.some(free), l2[free], diagonal[free], slope[free],
-            0.9 * (end if l1.any() else goal),
+            0.9 * (goal if is_last else end),
         )  # fmt: skip
+        if is_last and not ((l1 > 0.0) & ((now + whole) * sign < 0.0)).any():
+            return step + whole
         for halving in range(MAX_HALVINGS):
             move = 0.5**halving * whole
             crossing = (l1 > 0.0) & ((now + move) * sign < 0.0)

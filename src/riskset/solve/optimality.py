@@ -186,15 +186,22 @@ class Problem(NewtonProblem):
 
     null: Evaluation
     loss: Loss
+    copied: tuple[Index, WorkingColumns] | None = None
+    """Columns that other fits have copied already, in increasing order."""
 
     @classmethod
-    def prepare(cls, design: Design, loss: Loss) -> "Problem":
+    def prepare(
+        cls,
+        design: Design,
+        loss: Loss,
+        copied: tuple[Index, WorkingColumns] | None = None,
+    ) -> "Problem":
         """Evaluate at 0 and look at every column once."""
         spread = _spread(design, loss)
         informative = varying(design, *components(loss), loss.runtime)
         spread[~informative | (spread <= 0)] = 1.0
         at_zero = _at_zero(design, loss, spread, informative)
-        return cls(design, spread, informative, *at_zero, loss)
+        return cls(design, spread, informative, *at_zero, loss, copied)
 
     @property
     def n_events(self) -> float:
@@ -276,6 +283,11 @@ class Problem(NewtonProblem):
         )
 
     def working_columns(self, columns: Index) -> WorkingColumns:
+        if self.copied is not None:
+            known, copied = self.copied
+            at = np.minimum(np.searchsorted(known, columns), known.size - 1)
+            if np.array_equal(known[at], columns):
+                return replace(copied.some(at), runtime=self.loss.runtime)
         return WorkingColumns.of(self.design, columns, self.loss.runtime)
 
     def curvature_map(self, eta: Rows, columns: WorkingColumns) -> CurvatureMap:

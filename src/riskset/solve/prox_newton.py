@@ -17,7 +17,7 @@ from riskset.solve.finiteness import ScoreAndInformation
 from riskset.solve.optimality import NewtonProblem, violations
 from riskset.solve.quadratic import newton_step
 from riskset.solve.result import Solution
-from riskset.solve.rows import EtaTooWide, RowOperator
+from riskset.solve.rows import EtaTooWide, HostRows, RowOperator
 
 __all__ = ["CompleteMinimisation", "Minimisation", "PathMinimisation", "ResidualReport"]
 
@@ -30,8 +30,12 @@ MIN_WORKING_SET = 256
 """Size of a first working set, and of what is added to it at once."""
 MAX_MATRIX_COLUMNS = 2048
 """On larger working sets steps are made by conjugate gradients, without a matrix."""
+MIN_MAP_COLUMNS = 512
+ENTRIES_PER_CUBE = 0.005
+"""On smaller ones, too, from the first number on, with fewer entries than this share of q^3: a
+sample for a matrix takes time like q^3, and all products together time like the entries."""
 MIN_ACCURACY, MAX_ACCURACY = 0.01, 0.3
-"""Of such a step. Far from the minimum its quadratic says little, so less will do."""
+"""Of such a step."""
 MAX_HALVINGS = 60
 MAX_REST_STEP = 1e-3
 """A coefficient that the last curvature would move by more of its standard error is not at rest."""
@@ -253,6 +257,8 @@ class Minimisation:
         least_residual, n_idle = np.inf, 0
         curvature = np.zeros((0, 0))
         working = self._working_columns(columns)
+        if isinstance(rows, HostRows):
+            rows.use(columns, working)
         while self.n_iter < self.max_iter:
             v = violations(gradient, beta, l1, l2) / spread
             residual = float(v.max(initial=0.0)) / problem.kkt_scale
@@ -261,11 +267,8 @@ class Minimisation:
             if residual <= target and not _may_move(v * spread, curvature, l2):
                 break
             if working is not None:
-                along_map = problem.curvature_map(rows.home(self.eta), working)
-                accuracy = max(
-                    MIN_ACCURACY, min(MAX_ACCURACY, residual**0.5), target / residual / 5
-                )
-                step = conjugate_step(along_map, gradient, beta, l1, l2, accuracy)
+                at = problem.curvature_map(rows.home(self.eta), working)
+                step = conjugate_step(at, gradient, beta, l1, l2, _accuracy(residual, target))
                 image = np.zeros(0)
             else:
                 is_cold = self.n_iter == 0 and not self.warm
@@ -310,10 +313,15 @@ class Minimisation:
         return self.problem.has_map and (self.rows.has_last_word or not self.l1[columns].any())
 
     def _working_columns(self, columns: Index) -> WorkingColumns | None:
-        """Columns to apply the curvature with, if they are too many for a matrix."""
-        if columns.size <= MAX_MATRIX_COLUMNS or not self._may_map(columns):
-            return None
-        return self.problem.working_columns(columns)
+        """Columns to apply the curvature with, if that takes less time than a matrix."""
+        q = columns.size
+        is_large = q > MAX_MATRIX_COLUMNS
+        if not is_large and not self.learns and self.beta.size > MAX_FULL_WORKING_SET:
+            most = ENTRIES_PER_CUBE * float(q) ** 3
+            is_large = q >= MIN_MAP_COLUMNS and self.problem.design.n_entries(columns) <= most
+        return (
+            self.problem.working_columns(columns) if is_large and self._may_map(columns) else None
+        )
 
     def _recent_spread(self, columns: Index) -> Features:
         """Spreads at the last certificate, which are good enough for the way to the next."""
@@ -440,6 +448,14 @@ class CompleteMinimisation(Minimisation):
         if self.beta.size <= MAX_FULL_WORKING_SET:
             return self.allowed.copy()
         return super()._first_working_set()
+
+
+def _accuracy(residual: float, target: float) -> float:
+    """Of a step without a matrix: far from the minimum its quadratic says little, so less will do.
+
+    Nor does it matter what is far below the target.
+    """
+    return max(MIN_ACCURACY, min(MAX_ACCURACY, residual**0.5), 0.2 * target / residual)
 
 
 def _may_move(violation: Features, curvature: Matrix, l2: Features) -> bool:

@@ -17,6 +17,7 @@ from riskset._errors import DeviceError
 from riskset._runtime import Runtime
 from riskset._types import Features, Index, Matrix
 from riskset.data.device import DeviceDesign
+from riskset.data.working_columns import WorkingColumns
 from riskset.engine import Workers
 from riskset.kernels.cuda.backend import Backend
 from riskset.model.device import DeviceLoss
@@ -31,7 +32,7 @@ from riskset.solve.finiteness import (
     extents,
 )
 from riskset.solve.fit import fit_by_newton
-from riskset.solve.optimality import Problem
+from riskset.solve.optimality import Problem, in_stored_units
 from riskset.solve.replicates_bundle import (
     BundleResult,
     BundleStart,
@@ -56,6 +57,13 @@ MIN_SHARED_ROWS = 5_000
 MAX_SHARED_COLUMNS = 12_288
 """Of a working set, three times the support: its curvature takes 1.2 GB. With more, replicates are
 fitted alone, each with a curvature of its own."""
+MIN_ALONE_COLUMNS = 1024
+ENTRIES_PER_SQUARE = 10.0
+"""On the host, so are those with fewer entries in the support, of size s, than this times s^2:
+products with the support then take less time than a matrix."""
+NEAR_SHARE, MAX_COPIED_SHARE = 0.6, 0.5
+"""Columns whose gradient reaches this share of their penalty are copied for all replicates
+together, unless that is a larger share of the design."""
 MAX_DEVICE_LANES = 256
 """On a device; more gain nothing."""
 MAX_HOST_NUMBERS = 1 << 27
@@ -117,6 +125,8 @@ def fit_replicates(
     n_threads = 1
     if tasks.shared is None or tasks.on_device is None:
         n_threads = min(runtime.n_threads, len(parts))
+    if tasks.shared is None:
+        tasks.copied  # noqa: B018 - once, before the threads ask for it
     bundles = tasks.bundles(n_threads)
     for first in range(0, len(bundles), max(1, n_threads)):
         for answers in runtime.map(tasks.run, bundles[first : first + n_threads]):
@@ -156,14 +166,33 @@ class _ReplicateTasks:
         Whatever their number: a replicate that a resumed run fits alone has the same bits.
         """
         problem = self.problem
-        support = int(np.count_nonzero(self.whole.coef)) if self.l1.any() else self.l1.size
+        support = np.flatnonzero(self.whole.coef) if self.l1.any() else np.arange(self.l1.size)
         return (
             problem.loss.outcome.n_rows >= MIN_SHARED_ROWS
             and bool(problem.informative.any())
             and bool(np.isfinite(self.whole.coef).all())
-            and 3 * support <= MAX_SHARED_COLUMNS
+            and 3 * support.size <= MAX_SHARED_COLUMNS
+            and (self.on_device is not None or not self._is_sparse(support))
             and (LaneLoss.can_be_made(problem.loss) or self.on_device is not None)
         )
+
+    @functools.cached_property
+    def copied(self) -> tuple[Index, WorkingColumns] | None:
+        """Columns that working sets of most replicates have, if these are large."""
+        problem, whole = self.problem, self.whole
+        l1, l2 = in_stored_units(problem.design, self.l1, self.l2)
+        beta = np.where(np.isfinite(whole.coef), whole.coef, 0.0) * problem.design.scale
+        near = np.abs(whole.gradient - l2 * beta) >= NEAR_SHARE * l1
+        columns = np.flatnonzero((beta != 0) | near)
+        if columns.size <= MIN_ALONE_COLUMNS or columns.size > MAX_COPIED_SHARE * beta.size:
+            return None
+        return columns, problem.working_columns(columns)
+
+    def _is_sparse(self, support: Index) -> bool:
+        """Whether a matrix for all columns that may enter takes longer than products with them."""
+        most = ENTRIES_PER_SQUARE * float(support.size) ** 2
+        is_wide = min(3 * support.size, self.l1.size) > MIN_ALONE_COLUMNS
+        return is_wide and self.problem.design.n_entries(support) <= most
 
     def share(self) -> None:
         problem = self.problem
@@ -324,6 +353,7 @@ class _ReplicateTasks:
     def _alone(self, part: ReplicateWeights) -> Replicate:
         """Fit one replicate by the solver for one likelihood."""
         loss: Loss = self.problem.loss.replicate(part.weight, part.censoring, runtime=Runtime(1))
+        problem = Problem.prepare(self.problem.design, loss, self.copied)
 
         def fit(start: Solution | None) -> Solution:
             return fit_by_newton(
@@ -334,6 +364,7 @@ class _ReplicateTasks:
                 tol=self.tol,
                 max_iter=self.max_iter,
                 start=start,
+                problem=problem,
                 separate=self.separation,
             )
 

@@ -16,6 +16,7 @@ import numpy as np
 from riskset._types import Features, Index, Rows
 from riskset.data.design import Design
 from riskset.data.device import DeviceDesign
+from riskset.data.working_columns import WorkingColumns
 from riskset.kernels.cuda.backend import Array
 from riskset.model.cox import Evaluation
 from riskset.model.design_sums import DesignSums, HostSums
@@ -87,6 +88,11 @@ class HostRows:
         self.design, self.loss = design, loss
         self.sums: DesignSums | None = HostSums(design, loss.runtime)
         self._at_zero = null, gradient
+        self._copied: tuple[Index, WorkingColumns] | None = None
+
+    def use(self, columns: Index, copied: WorkingColumns | None) -> None:
+        """Pass over a copy of these columns from now on, if there is one."""
+        self._copied = None if copied is None else (columns, copied)
 
     def at(self, beta: Features) -> Rows:
         if not beta.any():
@@ -100,9 +106,13 @@ class HostRows:
         return self.loss.evaluate(eta)
 
     def cross(self, now: Evaluation, columns: Index | None = None) -> Features:
+        if self._copied is not None and columns is self._copied[0]:
+            return self._copied[1].cross(now.residual)
         return self.design.cross(now.residual, columns, runtime=self.loss.runtime)
 
     def along(self, step: Features, columns: Index) -> Rows:
+        if self._copied is not None and columns is self._copied[0]:
+            return self._copied[1].product(step)
         return self.design.product(step, columns, runtime=self.loss.runtime)
 
     def span(self, along: Rows) -> float:
