@@ -6,13 +6,14 @@ from numpy.testing import assert_allclose
 
 from riskset._runtime import Runtime
 from riskset.data import working_columns
+from riskset.data.column_storage import DenseColumns
 from riskset.data.working_columns import WorkingColumns
 from riskset.model.cox import CoxLoss
 from riskset.model.curvature_map import CurvatureMap
 from riskset.solve import prox_newton
 from riskset.solve.conjugate import conjugate_step
 from riskset.solve.fit import fit_by_newton
-from riskset.solve.optimality import violations
+from riskset.solve.optimality import Problem, violations
 from solve.problems import random_problem, sparse_problem
 from storages import Store, as_sparse, each_storage
 
@@ -30,6 +31,11 @@ def test_working_columns_are_those_of_the_design(store: Store, n_rows: int) -> N
     r, v = rng.normal(size=n_rows), rng.normal(size=columns.size)
     v[2] = 0.0
     working = WorkingColumns.of(design, columns, RUNTIME)
+    assert design.n_entries(columns) == sum(
+        n_rows if isinstance(part, DenseColumns) else int(np.count_nonzero(x[:, j]))
+        for part in design.parts
+        for j in np.intersect1d(part.columns, columns)
+    )
     kept = np.array([1, 2, 4, 5, 8])
     for own, at in ((working, columns), (working.some(kept), columns[kept])):
         w = v[: at.size]
@@ -102,3 +108,16 @@ def test_any_number_of_threads_gives_the_same_bits(monkeypatch: pytest.MonkeyPat
     ]
     assert coefs[0].any()
     assert coefs[0].tobytes() == coefs[1].tobytes()
+
+
+def test_columns_that_are_copied_already_serve_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(prox_newton, "MAX_MATRIX_COLUMNS", 4)
+    problem = sparse_problem(4)
+    columns = np.arange(0, problem.l1.size, 2)
+    copied = columns, WorkingColumns.of(problem.design, columns, RUNTIME)
+    first = Problem.prepare(problem.design, problem.loss, copied)
+    some = columns[3:9]
+    own = Problem.prepare(problem.design, problem.loss).working_columns(some)
+    r = np.random.default_rng(4).normal(size=problem.x.shape[0])
+    assert first.working_columns(some).cross(r).tobytes() == own.cross(r).tobytes()
+    assert len(first.working_columns(np.array([0, 1]))) == 2

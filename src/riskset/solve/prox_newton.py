@@ -36,6 +36,8 @@ ENTRIES_PER_CUBE = 0.005
 sample for a matrix takes time like q^3, and all products together time like the entries."""
 MIN_ACCURACY, MAX_ACCURACY = 0.01, 0.3
 """Of such a step."""
+MAX_GROWTH = 3
+"""Times the size of a large working set that may join it at once."""
 MAX_HALVINGS = 60
 MAX_REST_STEP = 1e-3
 """A coefficient that the last curvature would move by more of its standard error is not at rest."""
@@ -215,7 +217,8 @@ class Minimisation:
             fresh = (v > self.tol * problem.kkt_scale) & ~working & self.allowed
             most = max(MIN_WORKING_SET, int(np.count_nonzero(working)))
             if np.count_nonzero(fresh) > MAX_MATRIX_COLUMNS and self._may_map(fresh):
-                most = max(most, MAX_MATRIX_COLUMNS)  # without matrices on the way to so many
+                # Without matrices on the way to so many, and in few stages: all cost products.
+                most = max(MAX_GROWTH * most, MAX_MATRIX_COLUMNS)
             working |= largest(fresh, v, most)
 
     def _first_working_set(self) -> NDArray[np.bool_]:
