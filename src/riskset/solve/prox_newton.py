@@ -260,8 +260,6 @@ class Minimisation:
         least_residual, n_idle = np.inf, 0
         curvature = np.zeros((0, 0))
         working = self._working_columns(columns)
-        if isinstance(rows, HostRows):
-            rows.use(columns, working)
         while self.n_iter < self.max_iter:
             v = violations(gradient, beta, l1, l2) / spread
             residual = float(v.max(initial=0.0)) / problem.kkt_scale
@@ -316,15 +314,21 @@ class Minimisation:
         return self.problem.has_map and (self.rows.has_last_word or not self.l1[columns].any())
 
     def _working_columns(self, columns: Index) -> WorkingColumns | None:
-        """Columns to apply the curvature with, if that takes less time than a matrix."""
+        """Columns to apply the curvature with, if that takes less time than a matrix.
+
+        Passes of the host then read them, too.
+        """
         q = columns.size
         is_large = q > MAX_MATRIX_COLUMNS
         if not is_large and not self.learns and self.beta.size > MAX_FULL_WORKING_SET:
             most = ENTRIES_PER_CUBE * float(q) ** 3
             is_large = q >= MIN_MAP_COLUMNS and self.problem.design.n_entries(columns) <= most
-        return (
-            self.problem.working_columns(columns) if is_large and self._may_map(columns) else None
-        )
+        found = None
+        if is_large and self._may_map(columns):
+            found = self.problem.working_columns(columns)
+        if isinstance(self.rows, HostRows):
+            self.rows.use(columns, found)
+        return found
 
     def _recent_spread(self, columns: Index) -> Features:
         """Spreads at the last certificate, which are good enough for the way to the next."""
@@ -458,7 +462,7 @@ def _accuracy(residual: float, target: float) -> float:
 
     Nor does it matter what is far below the target.
     """
-    return max(MIN_ACCURACY, min(MAX_ACCURACY, residual**0.5), 0.2 * target / residual)
+    return max(MIN_ACCURACY, min(MAX_ACCURACY, float(np.sqrt(residual))), 0.2 * target / residual)
 
 
 def _may_move(violation: Features, curvature: Matrix, l2: Features) -> bool:
