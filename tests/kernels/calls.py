@@ -386,6 +386,36 @@ def on_bits() -> Iterator[Call]:
         yield Call("gram", "bin_counts", (bits, frozen(borders)))
 
 
+def on_order() -> Iterator[Call]:
+    """Numbers to be sorted, by each way; times in groups, and such that are nearly tied."""
+    rng = np.random.default_rng(5)
+    n = 20_000
+    normal = rng.normal(size=n)
+    cases = {
+        "few": normal[:50],
+        "days": np.round(100 * normal),
+        "continuous": normal,
+        "one far away": np.append(normal, 1e12),
+        "two scales": np.append(1000 + 1e-9 * normal, 1e5 * normal),
+        "infinite": np.append(normal, [np.inf, -np.inf, 0.0, -0.0] * 10),
+        "largest": np.sign(normal) * 1e308 * rng.random(n),
+        "smallest": 1e-309 * normal,
+        "zeros": np.where(normal > 0, 0.0, -0.0),
+        "halves of one place": np.where(normal > 0, 1.0, 1.0 + 2.0**-40 * rng.random(n)),
+    }
+    for values in cases.values():
+        yield Call("sorting", "stable_order", (frozen(values), RUNTIME))
+    for time in (normal[:40], np.round(normal), np.round(3 * normal) + 1e-15 * rng.random(n)):
+        size = time.size
+        is_event, weight = rng.random(size) < 0.3, rng.choice([0.0, 1.0, 2.5], size)
+        for n_strata in (1, 4):
+            stratum = rng.integers(0, n_strata, size)
+            order = np.lexsort((-time, stratum))
+            args = map(frozen, (order, time, is_event, weight, stratum))
+            yield Call("grouping", "cut_into_groups", (*args, RUNTIME))
+        yield Call("grouping", "count_near_ties", (frozen(np.argsort(-time)), frozen(time), 16))
+
+
 CALLS = {
     f"{call.stem}.{call.name}-{name}-{k}": call
     for name, made in (
@@ -396,6 +426,7 @@ CALLS = {
         + [("many_rows", logistic(make(20_003, seed=30, weights=(0.0, 0.5, 2.0))))]
         + [(name, on_matrices(t)) for name, t in TABLES.items()]
         + [("bits", on_bits())]
+        + [("order", on_order())]
     )
     for k, call in enumerate(made)
 }

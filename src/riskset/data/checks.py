@@ -213,7 +213,8 @@ def as_numbers(
 def as_finite(array: AnyArray, column: str, places: Places, hint: str = MISSING) -> Rows:
     """A column of numbers as float64; an error if one is not finite or not exact in this type."""
     refuse_inexact(array, column, places)
-    numbers = np.ascontiguousarray(array, dtype=np.float64)
+    # Kernels are compiled once, for arrays that are contiguous and may be written to.
+    numbers = np.require(array, np.float64, ["C", "W"])
     complain_rows(~np.isfinite(numbers), array, column, "must be finite", places, hint=hint)
     return numbers
 

@@ -16,6 +16,7 @@ from riskset.data.causes import CauseLabels, choose_cause, code_labels, holds_te
 from riskset.data.checks import EXACT, Places, as_array, as_numbers, complain_rows
 from riskset.data.labels import as_codes, code_columns
 from riskset.data.risk_order import into_risk_sets, risk_order
+from riskset.kernels.grouping_cpu import count_near_ties
 
 __all__ = ["Outcome", "Surv", "event_codes", "field_names", "read_events"]
 
@@ -296,7 +297,8 @@ class Outcome:
             hint="a weight of 0 removes a row; check how the weights were made.",
         )
         strata, stratum_labels = _strata(stratum, n_rows, places)
-        return cls(
+        by_time = risk_order(time, strata, 1)
+        outcome = cls(
             time=time,
             event=event,
             cause=choose_cause(event, weights, cause, labels, places, is_part=is_part),
@@ -307,9 +309,14 @@ class Outcome:
             strata=stratum_labels,
             cluster=None if cluster is None else as_codes(cluster, "cluster", n_rows, places)[0],
             has_weights=weight is not None,
-            n_near_ties=_count_near_ties(time),
+            # Times that should be equal, but were computed in different ways, differ in the last
+            # digits.
+            n_near_ties=count_near_ties(by_time, time, NEAR_TIE_ULPS),
             labels=labels,
         )
+        if len(stratum_labels) == 1:
+            outcome.__dict__["_order"] = by_time
+        return outcome
 
     @property
     def n_rows(self) -> int:
@@ -388,10 +395,3 @@ def _strata(stratum: object, n_rows: int, places: Places) -> tuple[Index, AnyArr
     if stratum is None:
         return np.zeros(n_rows, dtype=np.int64), np.zeros(1, dtype=np.int64)
     return code_columns(stratum, "strata", n_rows, places)
-
-
-def _count_near_ties(time: Rows) -> int:
-    # Times that should be equal but were computed in different ways differ in the last digits.
-    values = np.unique(time)
-    gap = np.diff(values)
-    return int(np.count_nonzero(gap <= NEAR_TIE_ULPS * np.spacing(values[1:])))

@@ -5,7 +5,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from riskset._runtime import Runtime
 from riskset._types import Index, RiskSets, Rows
+from riskset.kernels.grouping_cpu import cut_into_groups
+from riskset.kernels.sorting_cpu import stable_order
 
 __all__ = ["BlockBoundary", "by_level", "into_risk_sets", "joined", "risk_order"]
 
@@ -16,10 +19,11 @@ MAX_CHUNKS = 32
 
 def risk_order(time: Rows, stratum: Index, n_strata: int) -> Index:
     """Rows by stratum and decreasing time."""
-    order = np.argsort(-time, kind="stable")
+    runtime = Runtime.select()
+    order = stable_order(-time, runtime)
     if n_strata > 1:
-        order = order[np.argsort(stratum[order], kind="stable")]
-    return order.astype(np.int64)
+        order = order[stable_order(stratum[order].astype(np.float64), runtime)]
+    return order
 
 
 def into_risk_sets(
@@ -31,25 +35,14 @@ def into_risk_sets(
     stratum: Index,
 ) -> RiskSets:
     """Cut rows in risk order into groups; see `RiskSets` for what comes of it."""
-    t, s, w = time[order], stratum[order], weight[order]
-    event_weight = np.where(is_event[order], w, 0.0)
-
-    # A group ends with the last row of a time at which somebody has an event, or of a stratum.
-    last_of_stratum = np.append(s[1:] != s[:-1], True)
-    last_of_time = last_of_stratum | np.append(t[1:] != t[:-1], True)
-    time_ends = np.flatnonzero(last_of_time) + 1
-    time_starts = np.append(0, time_ends[:-1])
-    events = np.add.reduceat(event_weight, time_starts)
-    tied = np.add.reduceat((event_weight > 0).astype(np.int64), time_starts)
-    keep = (tied > 0) | last_of_stratum[time_ends - 1]
-    group_ptr = np.append(0, time_ends[keep]).astype(np.int64)
-    first_row = group_ptr[:-1]
-    starts_stratum = np.append(True, s[first_row[1:]] != s[first_row[:-1]])
+    groups = cut_into_groups(order, time, is_event, weight, stratum, Runtime.select())
+    group_ptr = groups.group_ptr
 
     empty = np.zeros(0, dtype=np.int64)
     own = end = level_rows = empty
     level_ptr = np.zeros(1, dtype=np.int64)
     if entry is not None:
+        t, s = time[order], stratum[order]
         own, end = _range_at_risk(entry[order], t, s, group_ptr)
         group_stratum = s[group_ptr[1:] - 1]
         if (end == np.searchsorted(group_stratum, s, side="right")).all():
@@ -58,12 +51,7 @@ def into_risk_sets(
             level_rows, level_ptr = by_level(own, end, group_ptr.size - 1)
     return RiskSets(
         order=order,
-        weight=w,
-        event_weight=event_weight,
-        group_ptr=group_ptr,
-        group_events=events[keep],
-        group_tied=tied[keep],
-        starts_stratum=starts_stratum,
+        **groups._asdict(),
         chunk_ptr=_chunks(group_ptr),
         own=own,
         end=end,

@@ -4,6 +4,7 @@ A reference is the specification: the same names, arguments and numbers as its f
 NumPy and as slow as it likes. Nothing here validates, and no input is ever written to.
 
 =====================  ===============================================================
+`sorting`, `grouping`  the order of the rows by time, and groups of them
 `risk_sets`            the Cox likelihood and its residuals
 `late_entry`           sums over risk sets that rows enter late
 `wide_range`           the likelihoods again, where one exponent cannot hold every row

@@ -1,0 +1,118 @@
+"""Groups of rows in two passes: what belongs to a row is fetched once. See `grouping_ref`."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from riskset._runtime import Runtime
+from riskset._types import AnyArray, Index, Pointer, Rows
+from riskset.kernels._jit import kernel
+from riskset.kernels.grouping_ref import EventGroups
+
+__all__ = ["EventGroups", "count_near_ties", "cut_into_groups"]
+
+CHUNK_ROWS = 8192
+MAX_CHUNKS = 32
+EPSILON, TINY = float(np.finfo(np.float64).eps), float(np.finfo(np.float64).tiny)
+OF_TIME, OF_STRATUM = 1, 2
+"""Marks of the last row of a time, and of a stratum."""
+
+
+@kernel
+def _fetch(
+    first: int,
+    last: int,
+    n_chunks: int,
+    order: Index,
+    time: Rows,
+    is_event: NDArray[np.bool_],
+    weight: Rows,
+    stratum: Index,
+    sorted_weight: Rows,
+    event_weight: Rows,
+    ends: AnyArray,
+) -> None:
+    """Weights in risk order, and marks of the last rows of times and of strata."""
+    n = order.size
+    begin, stop = n * first // n_chunks, n * last // n_chunks
+    if begin == stop:
+        return
+    t, s = time[order[begin]], stratum[order[begin]]
+    for i in range(begin, stop):
+        row = order[i]
+        w = weight[row]
+        sorted_weight[i] = w
+        event_weight[i] = w if is_event[row] else 0.0
+        ends[i] = OF_STRATUM
+        if i + 1 < n:
+            following = order[i + 1]
+            later, other = time[following], stratum[following]
+            ends[i] = OF_STRATUM if other != s else (OF_TIME if later != t else 0)
+            t, s = later, other
+
+
+@kernel
+def _cut(
+    event_weight: Rows,
+    ends: AnyArray,
+    group_ptr: Pointer,
+    group_events: NDArray[np.float64],
+    group_tied: Index,
+    starts_stratum: NDArray[np.bool_],
+) -> int:
+    """Fill the groups, of which there are at most as many as rows, and count them."""
+    g, starts = 0, True
+    events, tied = 0.0, 0
+    group_ptr[0] = 0
+    for i in range(ends.size):
+        if event_weight[i] > 0.0:
+            events += event_weight[i]
+            tied += 1
+        if ends[i] == OF_STRATUM or (ends[i] == OF_TIME and tied > 0):
+            group_ptr[g + 1] = i + 1
+            group_events[g], group_tied[g], starts_stratum[g] = events, tied, starts
+            g += 1
+            events, tied = 0.0, 0
+            starts = ends[i] == OF_STRATUM
+    return g
+
+
+def cut_into_groups(
+    order: Index,
+    time: Rows,
+    is_event: NDArray[np.bool_],
+    weight: Rows,
+    stratum: Index,
+    runtime: Runtime,
+) -> EventGroups:
+    n = order.size
+    n_chunks = max(1, min(MAX_CHUNKS, n // CHUNK_ROWS))
+    sorted_weight, event_weight = np.empty(n), np.empty(n)
+    ends = np.empty(n, np.int8)
+    runtime.run(
+        _fetch, n_chunks, n_chunks, order, time, is_event, weight, stratum, sorted_weight,
+        event_weight, ends,
+    )  # fmt: skip
+    most = int(np.count_nonzero(ends))
+    ptr, events, tied = np.empty(most + 1, np.int64), np.empty(most), np.empty(most, np.int64)
+    starts = np.empty(most, np.bool_)
+    g = _cut(event_weight, ends, ptr, events, tied, starts)
+    if g < most:
+        ptr, events, tied, starts = (
+            ptr[: g + 1].copy(), events[:g].copy(), tied[:g].copy(), starts[:g].copy(),
+        )  # fmt: skip
+    return EventGroups(sorted_weight, event_weight, ptr, events, tied, starts)
+
+
+@kernel
+def count_near_ties(order: Index, time: Rows, ulps: int) -> int:
+    found = 0
+    before = time[order[0]] if order.size else 0.0
+    for i in range(1, order.size):
+        now = time[order[i]]
+        gap, high = abs(now - before), max(now, before)
+        # No spacing is more than epsilon times the number, unless that is tiny: nearly all pairs
+        # need no closer look.
+        if 0.0 < gap <= ulps * (EPSILON * abs(high) + TINY) and gap <= ulps * np.spacing(high):
+            found += 1
+        before = now
+    return found
