@@ -95,8 +95,9 @@ def on_risk_sets(s: Scene) -> Iterator[Call]:
 
     cumulative = frozen(np.append(0.0, np.cumsum(factor)))
     drawable = frozen(np.where(end > own, r + 1e-9, 0.0))
-    yield Call("gram", "draw", (drawable, own, end, cumulative, 300))
+    yield Call("gram", "draw_rows", (drawable, 300))
     row = frozen(np.flatnonzero(end > own))
+    yield Call("gram", "draw_groups", (frozen(own[row]), frozen(end[row]), cumulative))
     args = (drawable, risk.group_ptr, risk.starts_stratum, frozen(end[row] - 1), own, end)
     yield Call("gram", "draw_mates", args)
 
@@ -322,7 +323,9 @@ def on_matrices(t: Table) -> Iterator[Call]:
     place = rng.permutation(t.n_rows)
     place[rng.random(t.n_rows) < 0.4] = -1
     for values in (none, value):
-        yield Call("columns", "to_csc", (block_ptr, row, values, t.shift, frozen(place)))
+        layout = (block_ptr, row, values, t.shift, frozen(place))
+        yield Call("columns", "to_csc", layout)
+        yield Call("matrix", "taken_layout", (*layout, t.n_rows, RUNTIME))
 
     picked = rng.integers(0, t.n_rows, 70)
     by_row = np.argsort(picked, kind="stable")

@@ -113,6 +113,13 @@ class SparseColumns(StoredColumns):
         """All slots as compressed sparse columns, with row i as ``place[i]``; -1: left out."""
         return columns_cpu.to_csc(self.block_ptr, self.row, self.values, self.shift, place)
 
+    def taken(self, place: Index, n_rows: int, runtime: Runtime) -> Self:
+        """The columns of some rows, with row i as ``place[i]``; -1: left out."""
+        layout = self.block_ptr, self.row, self.values, self.shift
+        ptr, row, value = kernels.taken_layout(*layout, place, n_rows, runtime)
+        values = {"value": value} if self.values.size else {}
+        return replace(self, block_ptr=ptr, row=row, **values)
+
     def fill(self, slots: Index, rows: Index | None, out: Matrix) -> None:
         """See `StoredColumns.fill`."""
         rows = np.arange(out.shape[0]) if rows is None else rows

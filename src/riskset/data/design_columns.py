@@ -306,9 +306,7 @@ def take_rows(
             taken.append(DenseColumns(part.columns, dense_blocks(flat, rows.size), rows.size))
             continue
         assert isinstance(part, SparseColumns)
-        every = np.arange(part.columns.size, dtype=np.int64)
-        csc = part.to_csc(place)
-        taken.append(part.laid_out(part.columns, csc, every, rows.size, runtime))
+        taken.append(part.taken(place, rows.size, runtime))
     return tuple(taken)
 
 

@@ -6,6 +6,7 @@ exactly equal times.
 
 import functools
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -364,6 +365,27 @@ class Outcome:
         """Return the same rows with another offset and the same risk sets."""
         other = replace(self, offset=offset)
         other.__dict__["risk"] = self.risk
+        return other
+
+    def in_risk_order(self) -> "Outcome":
+        """Return the rows in the order of the risk sets, `risk.order`."""
+        order = self.risk.order
+        every = np.arange(order.size)
+
+        def taken(values: AnyArray | None) -> Any:
+            return None if values is None else values[order]
+
+        other = replace(
+            self,
+            time=taken(self.time),
+            event=taken(self.event),
+            entry=taken(self.entry),
+            weight=self.risk.weight,
+            offset=taken(self.offset) if self.offset.any() else self.offset,
+            stratum=taken(self.stratum) if self.n_strata > 1 else self.stratum,
+            cluster=taken(self.cluster),
+        )
+        other.__dict__["_order"], other.__dict__["risk"] = every, self.risk._replace(order=every)
         return other
 
     @functools.cached_property

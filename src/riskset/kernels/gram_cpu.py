@@ -7,7 +7,15 @@ from riskset._runtime import Runtime
 from riskset._types import AnyArray, Index, Matrix, Pointer, Rows
 from riskset.kernels._jit import kernel
 
-__all__ = ["bin_counts", "binary_gram", "draw", "draw_mates", "fill_bits", "fill_sparse"]
+__all__ = [
+    "bin_counts",
+    "binary_gram",
+    "draw_groups",
+    "draw_mates",
+    "draw_rows",
+    "fill_bits",
+    "fill_sparse",
+]
 
 TILE = 16
 WORDS = 256
@@ -17,14 +25,12 @@ MATE_TRIES = 20
 
 
 @kernel
-def draw(
-    expected: Rows, own: Index, end: Index, cumulative: NDArray[np.float64], n_samples: int
-) -> tuple[Index, Index]:
+def draw_rows(expected: Rows, n_samples: int) -> Index:
     n = expected.size
     total = 0.0
     for i in range(n):
         total += expected[i]
-    row, group = np.empty(n_samples, np.int64), np.empty(n_samples, np.int64)
+    row = np.empty(n_samples, np.int64)
     border = expected[0]
     i = 0
     for k in range(n_samples):
@@ -32,9 +38,16 @@ def draw(
             i += 1
             border += expected[i]
         row[k] = i
+    return row
+
+
+@kernel
+def draw_groups(own: Index, end: Index, cumulative: NDArray[np.float64]) -> Index:
+    group = np.empty(own.size, np.int64)
+    for k in range(own.size):
         multiple = (k + 1) * GOLDEN
         part = multiple - np.floor(multiple)
-        low, high = own[i], max(end[i], own[i] + 1)
+        low, high = own[k], max(end[k], own[k] + 1)
         target = cumulative[low] + part * (cumulative[high] - cumulative[low])
         # The last group whose hazard begins at or before the target.
         while high - low > 1:
@@ -44,7 +57,7 @@ def draw(
             else:
                 high = middle
         group[k] = low
-    return row, group
+    return group
 
 
 @kernel

@@ -6,29 +6,41 @@ from numpy.typing import NDArray
 from riskset._runtime import Runtime
 from riskset._types import AnyArray, Index, Matrix, Pointer, Rows
 
-__all__ = ["bin_counts", "binary_gram", "draw", "draw_mates", "fill_bits", "fill_sparse"]
+__all__ = [
+    "bin_counts",
+    "binary_gram",
+    "draw_groups",
+    "draw_mates",
+    "draw_rows",
+    "fill_bits",
+    "fill_sparse",
+]
 
 
-def draw(
-    expected: Rows, own: Index, end: Index, cumulative: NDArray[np.float64], n_samples: int
-) -> tuple[Index, Index]:
-    r"""Draw pairs (row, group) with probability proportional to the row's share of the risk set.
-
-    .. math:: P(i, g) \propto 1\{i \in R_g\}\, r_i N_g / D_g
-
-    Rows are drawn systematically by their expected events (n,), which are the sums of these
-    probabilities; a row's group follows by inverting the cumulative hazard, `cumulative` (G + 1,),
-    at the fractional parts of multiples of the golden ratio. All rows are in risk order.
-    """
+def draw_rows(expected: Rows, n_samples: int) -> Index:
+    """Draw rows (m,) systematically, in proportion to their expected events (n,)."""
     border = np.cumsum(expected)
     k = np.arange(n_samples)
     row = np.searchsorted(border, (k + 0.5) * (border[-1] / n_samples), side="right")
-    row = np.minimum(row, expected.size - 1)
-    part = np.modf((k + 1) * 0.6180339887498949)[0]
-    low, high = cumulative[own[row]], cumulative[end[row]]
+    return np.minimum(row, expected.size - 1).astype(np.int64)
+
+
+def draw_groups(own: Index, end: Index, cumulative: NDArray[np.float64]) -> Index:
+    r"""Draw a group of each row (m,), at risk in groups [own, end), proportional to its hazard.
+
+    After `draw_rows`, a pair has a probability proportional to the row's share of the risk set.
+
+    .. math:: P(i, g) \propto 1\{i \in R_g\}\, r_i N_g / D_g
+
+    The expected events of a row are the sums of these probabilities; its group follows by inverting
+    the cumulative hazard, `cumulative` (G + 1,), at the fractional parts of multiples of the golden
+    ratio.
+    """
+    part = np.modf((np.arange(own.size) + 1) * 0.6180339887498949)[0]
+    low, high = cumulative[own], cumulative[end]
     target = low + part * (high - low)
     group = np.searchsorted(cumulative, target, side="right") - 1
-    return row, np.clip(group, own[row], np.maximum(end[row] - 1, own[row]))
+    return np.clip(group, own, np.maximum(end - 1, own)).astype(np.int64)
 
 
 def draw_mates(

@@ -23,9 +23,12 @@ __all__ = [
     "product_dense",
     "product_valued",
     "sparse_layout",
+    "taken_layout",
 ]
 
 MAX_CHUNKS = 32
+COLUMNS_AT_ONCE = 8
+"""Of which rows are taken: more, and the places written to would not stay in the cache."""
 
 
 def _n_chunks(n_blocks: int) -> int:
@@ -450,3 +453,80 @@ def copy_slots(
     args = (each, block_ptr, row, slots, shift, new_ptr, out)
     runtime.run(_copy_slots, counts.shape[0], *args)
     return new_ptr, out
+
+
+@kernel
+def _count_taken(
+    first: int,
+    last: int,
+    n_chunks: int,
+    block_ptr: Index,
+    row: AnyArray,
+    shift: int,
+    place: AnyArray,
+    counts: Index,
+) -> None:
+    q = counts.shape[1]
+    begin, stop = q * first // n_chunks, q * last // n_chunks
+    for b in range(block_ptr.shape[0]):
+        moved = place[b << shift :]
+        for s in range(begin, stop):
+            for k in range(block_ptr[b, s], block_ptr[b, s + 1]):
+                i = moved[row[k]]
+                if i >= 0:
+                    counts[i >> shift, s] += 1
+
+
+@kernel
+def _take(
+    first: int,
+    last: int,
+    n_chunks: int,
+    block_ptr: Index,
+    row: AnyArray,
+    value: Rows,
+    shift: int,
+    place: AnyArray,
+    taken_ptr: Index,
+    taken_row: AnyArray,
+    taken_value: Rows,
+) -> None:
+    q = block_ptr.shape[1] - 1
+    begin, stop = q * first // n_chunks, q * last // n_chunks
+    mask = (1 << shift) - 1
+    # The next place of each column of the chunk in each block: few enough for the cache.
+    at = taken_ptr[:, begin:stop].copy()
+    for b in range(block_ptr.shape[0]):
+        moved = place[b << shift :]
+        for s in range(begin, stop):
+            for k in range(block_ptr[b, s], block_ptr[b, s + 1]):
+                i = moved[row[k]]
+                if i >= 0:
+                    to = at[i >> shift, s - begin]
+                    at[i >> shift, s - begin] = to + 1
+                    taken_row[to] = i & mask
+                    if value.size > 0:
+                        taken_value[to] = value[k]
+
+
+def taken_layout(
+    block_ptr: Index,
+    row: AnyArray,
+    value: Rows,
+    shift: int,
+    place: Index,
+    n_rows: int,
+    runtime: Runtime,
+) -> tuple[Index, AnyArray, Rows]:
+    n_blocks, q = max(1, (n_rows + (1 << shift) - 1) >> shift), block_ptr.shape[1] - 1
+    n_chunks = max(1, min(MAX_CHUNKS, -(-q // COLUMNS_AT_ONCE)))
+    counts = np.zeros((n_blocks, q), dtype=np.int64)
+    runtime.run(_count_taken, n_chunks, n_chunks, block_ptr, row, shift, place, counts)
+    taken_ptr = _pointers(counts)
+    taken_row = np.empty(int(taken_ptr[-1, -1]), dtype=np.uint16)
+    taken_value = np.empty(taken_row.size if value.size else 0)
+    runtime.run(
+        _take, n_chunks, n_chunks, block_ptr, row, value, shift, place, taken_ptr, taken_row,
+        taken_value,
+    )  # fmt: skip
+    return taken_ptr, taken_row, taken_value

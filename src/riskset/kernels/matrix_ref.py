@@ -24,6 +24,7 @@ __all__ = [
     "product_dense",
     "product_valued",
     "sparse_layout",
+    "taken_layout",
 ]
 
 
@@ -162,3 +163,31 @@ def copy_slots(
                 position += entries.size
             pointer[-1].append(position)
     return np.array(pointer, dtype=np.int64), np.concatenate(rows).astype(np.uint16)
+
+
+def taken_layout(
+    block_ptr: Index,
+    row: AnyArray,
+    value: Rows,
+    shift: int,
+    place: Index,
+    n_rows: int,
+    runtime: Runtime,
+) -> tuple[Index, AnyArray, Rows]:
+    """The blocked layout of rows that were taken: row i is now ``place[i]``, or left out if -1.
+
+    Entries of a column in a block keep the order that they had.
+    """
+    n_blocks, q = max(1, (n_rows + (1 << shift) - 1) >> shift), block_ptr.shape[1] - 1
+    first, rows, kept = np.zeros((n_blocks, q + 1), dtype=np.int64), [], []
+    for b in range(n_blocks):
+        first[b, 0] = len(rows)
+        for s in range(q):
+            for c, pointer in enumerate(block_ptr):
+                for k in range(pointer[s], pointer[s + 1]):
+                    i = place[(c << shift) + row[k]]
+                    if i >= 0 and i >> shift == b:
+                        rows.append(i & ((1 << shift) - 1))
+                        kept += [value[k]] if value.size else []
+            first[b, s + 1] = len(rows)
+    return first, np.array(rows, dtype=np.uint16), np.array(kept, dtype=np.float64)

@@ -19,8 +19,9 @@ from riskset._runtime import Runtime
 from riskset._types import RiskSets, Rows
 from riskset.kernels import late_entry_cpu as late_entry
 from riskset.kernels import wide_range_cpu as wide_range
-from riskset.kernels._exponential import exp_block
 from riskset.kernels._jit import kernel
+from riskset.kernels._vector import LANES
+from riskset.kernels._vector_functions import exponentials, logarithms
 from riskset.kernels.risk_sets_ref import CoxPass
 
 __all__ = ["MAX_ETA_SPAN", "CoxPass", "cox_pass", "sum_totals"]
@@ -55,7 +56,8 @@ def _totals(
     """Chunk by chunk: r, and sums over nested risk sets since the chunk or stratum began."""
     order, weight, event_weight, ptr = risk.order, risk.weight, risk.event_weight, risk.group_ptr
     starts, chunk_ptr = risk.starts_stratum, risk.chunk_ptr
-    x, power = np.empty(BLOCK), np.empty(BLOCK, np.int64)
+    rows = np.zeros((BLOCK // LANES, LANES))
+    x = rows.reshape(BLOCK)
     for c in range(first, last):
         begin, stop = ptr[chunk_ptr[c]], ptr[chunk_ptr[c + 1]]
         chunk_score[c] = 0.0
@@ -66,7 +68,7 @@ def _totals(
                 x[i] = eta[order[a + i]] - shift
                 score += event_weight[a + i] * x[i]
             chunk_score[c] += score
-            exp_block(x[:n], power[:n])
+            exponentials(rows, 0, (n + LANES - 1) // LANES, rows)
             for i in range(n):
                 r[a + i] = weight[a + i] * x[i]
         # Rows come by falling time, so those of a group join all that came before in the stratum:
@@ -84,7 +86,8 @@ def _totals(
                 else:
                     alive += r[i]
             rest[g] = running + alive
-            tied[g] = dead
+            if efron:
+                tied[g] = dead
             running += alive + dead
         chunk_total[c] = running
 
@@ -108,54 +111,77 @@ def _hazards(
 ) -> None:
     """Chunk by chunk: complete totals, hazard increments, and the sum to hand to the left.
 
-    `hazard_tied` is the increment that a row with an event in the group is exposed to.
+    `hazard_tied` is the increment that a row with an event in the group is exposed to; without
+    Efron's method it is `hazard`, and `tied` is not read. `hazard` may be `rest`.
     """
     group_events, group_tied = risk.group_events, risk.group_tied
     starts, chunk_ptr = risk.starts_stratum, risk.chunk_ptr
+    rows, logs = np.ones((BLOCK // LANES, LANES)), np.empty((BLOCK // LANES, LANES))
+    totals, log_totals = rows.reshape(BLOCK), logs.reshape(BLOCK)
     for c in range(first, last):
         before = carry[c]
-        value = block = handed = 0.0
+        value = handed = 0.0
         inside = True
-        for g in range(chunk_ptr[c], chunk_ptr[c + 1]):
-            if starts[g]:
-                before = 0.0
-                inside = False
-            # Until a stratum starts in this chunk, its groups belong to one that began in a chunk
-            # before, whose rows are at risk here, too.
-            alive, dead = before + rest[g], tied[g]
-            total = alive + dead
-            log_d = math.log(total) if total > 0.0 else -math.inf
-            h = h_tied = term = 0.0
-            log_h = -math.inf
-            n_events, m = group_events[g], group_tied[g]
-            if total < MIN_TOTAL and m > 0:
-                log_d, m = -math.inf, 0  # `has_underflow` will see it
-            if efron and m > 1:
-                # Efron (1977), JASA 72, 557-565: of m tied events the k-th finds each of the tied
-                # rows still at risk with probability 1 - k/m. A tied row is exposed to that share
-                # of each increment, so its hazard (h_tied) is smaller than that of the others (h).
-                step = n_events / m
-                for k in range(m):
-                    share = (m - k) / m
-                    d = alive + share * dead
-                    term += step * math.log(d)
-                    h += step / d
-                    h_tied += share * step / d
-                log_h = math.log(h)
-            elif m > 0:
-                term = n_events * log_d
-                h = h_tied = n_events / total
-                log_h = (math.log(n_events) if n_events != 1.0 else 0.0) - log_d
-            hazard[g], hazard_tied[g] = h, h_tied
-            log_total[g], log_hazard[g] = log_d + shift, log_h - shift
-            block -= term
-            if g % BLOCK == 0:
-                value += block
-                block = 0.0
-            if inside:
-                handed += h
+        for a in range(chunk_ptr[c], chunk_ptr[c + 1], BLOCK):
+            n = min(BLOCK, chunk_ptr[c + 1] - a)
+            first_start = n
+            for k in range(n):
+                if starts[a + k]:
+                    before = 0.0
+                    first_start = min(first_start, k)
+                # Until a stratum starts in this chunk, its groups belong to one that began in a
+                # chunk before, whose rows are at risk here, too.
+                rest[a + k] += before
+                total = rest[a + k] + (tied[a + k] if efron else 0.0)
+                totals[k] = max(total, MIN_TOTAL)
+                log_total[a + k] = total
+            logarithms(rows, 0, (n + LANES - 1) // LANES, logs)
+            block = 0.0
+            for k in range(n):
+                g = a + k
+                total, log_d, n_events, m = (
+                    log_total[g],
+                    log_totals[k],
+                    group_events[g],
+                    group_tied[g],
+                )
+                alive = rest[g]
+                h = h_tied = term = 0.0
+                log_h = -math.inf
+                if total < MIN_TOTAL:
+                    # Where somebody has an event, `has_underflow` will see it.
+                    log_d = math.log(total) if total > 0.0 and m == 0 else -math.inf
+                    m = 0
+                elif not total < math.inf:
+                    log_d = total
+                if efron and m > 1:
+                    # Efron (1977), JASA 72, 557-565: of m tied events the k-th finds each of the
+                    # tied rows still at risk with probability 1 - k/m. A tied row is exposed to
+                    # that share of each increment, so its hazard (h_tied) is smaller than that of
+                    # the others (h).
+                    step, dead = n_events / m, tied[g]
+                    for j in range(m):
+                        share = (m - j) / m
+                        d = alive + share * dead
+                        term += step * math.log(d)
+                        h += step / d
+                        h_tied += share * step / d
+                    log_h = math.log(h)
+                elif m > 0:
+                    term = n_events * log_d
+                    h = h_tied = n_events / total
+                    log_h = (math.log(n_events) if n_events != 1.0 else 0.0) - log_d
+                hazard[g] = h
+                if efron:
+                    hazard_tied[g] = h_tied
+                log_total[g], log_hazard[g] = log_d + shift, log_h - shift
+                block -= term
+                if inside and k < first_start:
+                    handed += h
+            value += block
+            inside = inside and first_start == n
         chunk_hazard[c] = handed
-        chunk_value[c] = value + block
+        chunk_value[c] = value
 
 
 @kernel
@@ -163,6 +189,7 @@ def _residuals(
     first: int,
     last: int,
     risk: RiskSets,
+    efron: bool,
     carry: NDArray[np.float64],
     r: Rows,
     hazard: NDArray[np.float64],
@@ -170,7 +197,10 @@ def _residuals(
     expected: Rows,
     residual: Rows,
 ) -> None:
-    """Chunk by chunk, backwards: cumulative hazard, expected events, residuals."""
+    """Chunk by chunk, backwards: cumulative hazard, expected events, residuals.
+
+    `expected` may be `r`. Without Efron's method `hazard_tied` is not read.
+    """
     order, event_weight, ptr = risk.order, risk.event_weight, risk.group_ptr
     starts, chunk_ptr = risk.starts_stratum, risk.chunk_ptr
     for c in range(first, last):
@@ -182,7 +212,7 @@ def _residuals(
             cumulative += hazard[g]
             for i in range(ptr[g], ptr[g + 1]):
                 e = r[i] * cumulative
-                if event_weight[i] > 0.0:
+                if efron and event_weight[i] > 0.0:
                     e = r[i] * (after + hazard_tied[g])
                 expected[i] = e
                 residual[order[i]] = event_weight[i] - e
@@ -201,8 +231,8 @@ def cox_pass(eta: Rows, risk: RiskSets, efron: bool, runtime: Runtime) -> CoxPas
 
 def has_underflow(log_total: NDArray[np.float64], shift: float, risk: RiskSets) -> bool:
     """Whether weights as small as hazards made a total so small that it lost digits."""
-    used = log_total[risk.group_tied > 0]
-    return not bool(used.min(initial=math.inf) - shift > math.log(MIN_TOTAL))
+    least = np.min(log_total, initial=math.inf, where=risk.group_tied > 0)
+    return not bool(least - shift > math.log(MIN_TOTAL))
 
 
 def _carry(sums: NDArray[np.float64], has_start: NDArray[np.bool_]) -> NDArray[np.float64]:
@@ -218,8 +248,11 @@ def _one_shift(eta: Rows, shift: float, risk: RiskSets, efron: bool, runtime: Ru
     # need what the chunks before hand on, then cumulative hazards, which need what the chunks
     # behind do.
     n_groups, n_chunks = risk.group_events.size, risk.chunk_ptr.size - 1
+    # Memory that was never touched costs as much as a pass over it, so arrays are written over.
     r = np.empty(risk.order.size)
-    rest, tied, hazard, hazard_tied, log_total, log_hazard = np.empty((6, n_groups))
+    rest, log_total, log_hazard = np.empty((3, n_groups))
+    tied, hazard_tied = np.empty((2, n_groups if efron else 0))
+    hazard = rest
     chunk_total, chunk_hazard, chunk_score, chunk_value = np.empty((4, n_chunks))
     has_start = np.empty(n_chunks, dtype=np.bool_)
     runtime.run(
@@ -235,15 +268,19 @@ def _one_shift(eta: Rows, shift: float, risk: RiskSets, efron: bool, runtime: Ru
         _hazards, n_chunks, shift, risk, efron, carry, rest, tied, hazard, hazard_tied, log_total,
         log_hazard, chunk_hazard, chunk_value,
     )  # fmt: skip
-    expected, residual = np.empty(r.size), np.empty(eta.size)
+    residual = np.empty(eta.size)
     if risk.own.size:
-        late_entry.sum_seen(hazard, hazard_tied, risk, expected)
+        expected = np.empty(r.size)
+        late_entry.sum_seen(hazard, hazard_tied if efron else hazard, risk, expected)
         expected *= r
         # A row may stand in several places (`RiskSets` of a limit), so its parts are added up.
         residual[:] = np.bincount(risk.order, risk.event_weight - expected, eta.size)
     else:
         back = _carry(chunk_hazard[::-1], has_start[::-1])[::-1].copy()
-        runtime.run(_residuals, n_chunks, risk, back, r, hazard, hazard_tied, expected, residual)
+        expected = r
+        runtime.run(
+            _residuals, n_chunks, risk, efron, back, r, hazard, hazard_tied, expected, residual
+        )
     value = float(chunk_score.sum() + chunk_value.sum())
     return CoxPass(value, residual, expected, log_total, log_hazard)
 
@@ -253,7 +290,7 @@ def sum_totals(
 ) -> tuple[Rows, float, NDArray[np.float64]]:
     n_groups, n_chunks = risk.group_events.size, risk.chunk_ptr.size - 1
     r = np.empty(risk.order.size)
-    total, tied = np.empty((2, n_groups))
+    total, tied = np.empty(n_groups), np.empty(0)
     chunk_total, chunk_score = np.empty((2, n_chunks))
     has_start = np.empty(n_chunks, dtype=np.bool_)
     runtime.run(

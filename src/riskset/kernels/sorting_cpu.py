@@ -24,7 +24,7 @@ HALF = 32
 """Bits of a word that hold the row; the others are sorted."""
 DIGIT = 9
 """Bits of a digit, at most: a row goes to one of so many places that stay in the cache."""
-MAX_RUN = 16
+MAX_RUN = 64
 """Most numbers with one place that are put in order one by one."""
 N_CHUNKS = 16
 

@@ -3,6 +3,7 @@
 Only short arrays go in and come out: sums over the rows of the block, and what hangs over its ends.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple, Protocol
 
@@ -422,12 +423,13 @@ class RowBlock:
         own, end = (x + n_bins for x in ranges_at_risk(scan.risk))
         end[ends.of_end(scan.risk)] = n_bins + n_groups + n_bins
         hazard = np.concatenate([none, scan.hazard, later[0]])
-        parts = [ExposedRows(scan.risk, own, end, scan.expected, hazard)]
+        parts = [ExposedRows(scan.risk, _picking(own, end), scan.expected, hazard)]
         for k, tail in enumerate(scan.tails):
             own, end = (x + n_bins for x in ranges_after(tail.sets))
             own[ends.of_head(tail.sets)] = 0
             hazard = np.concatenate([earlier[k], tail.survival * scan.hazard, none])
-            parts.append(ExposedRows(tail.sets, own, end, scan.tail_expected[k], hazard))
+            ranges = _picking(own, end)
+            parts.append(ExposedRows(tail.sets, ranges, scan.tail_expected[k], hazard))
         row, group = draw([part for part in parts if part.expected.any()], n_samples)
         found = bin_sums(HostSums(self._design, self._runtime), columns, row, bin_of[group])
         totals, squares = self._columns.sums(columns, found.counts, found.totals, found.squares)
@@ -445,3 +447,8 @@ class RowBlock:
         last = risk.order[risk.group_ptr[used + 1] - 1]
         log_hazard = np.log(self._scan.hazard[used]) - self._scan.shift
         return outcome.strata, outcome.stratum[last], outcome.time[last], log_hazard
+
+
+def _picking(own: Index, end: Index) -> Callable[[Index], tuple[Index, Index]]:
+    """The ranges of some rows out of those of all."""
+    return lambda rows: (own[rows], end[rows])

@@ -5,7 +5,7 @@ A row with a competing event at s stays in the risk set of an event at t > s wit
 the censoring distribution.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -165,6 +165,11 @@ class CensoringDistribution:
             carry_on=carry_on,
             times=self.times,
         )
+
+    def taken(self, order: Index) -> "CensoringDistribution":
+        """G of the rows in another order (n,)."""
+        weight = None if self.weight is None else self.weight[order]
+        return replace(self, group=self.group[order], own=self.own[order], weight=weight, times=())
 
     @classmethod
     def given(cls, outcome: Outcome, probability: Rows) -> "CensoringDistribution":

@@ -63,7 +63,10 @@ class Evaluation:
         """Expected weighted events of each row, in the caller's order."""
         n_rows = self.residual.size
         out = np.zeros(n_rows)
-        out += np.bincount(self.risk.order, self.expected_in_risk_order, n_rows)
+        if self.risk.own.size:  # a row may stand in several places
+            out += np.bincount(self.risk.order, self.expected_in_risk_order, n_rows)
+        else:
+            out[self.risk.order] = self.expected_in_risk_order
         for tail, values in zip(self.tails, self.expected_tail, strict=True):
             out += np.bincount(tail.sets.order, values, n_rows)
         return out
@@ -174,6 +177,10 @@ class CoxLoss(PartialLikelihood):
     def shifted(self, offset: Rows, runtime: Runtime) -> "CoxLoss":
         """The same likelihood with another offset, run elsewhere."""
         return replace(self, outcome=self.outcome.shifted(offset), runtime=runtime)
+
+    def in_risk_order(self) -> "CoxLoss":
+        """The same likelihood, on all risk sets, of the rows in their order."""
+        return replace(self, outcome=self.outcome.in_risk_order(), limit=None)
 
     @property
     def whole(self) -> "CoxLoss":

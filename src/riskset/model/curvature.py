@@ -11,6 +11,7 @@ With too many columns for a matrix, `curvature_product` applies the curvature to
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -58,12 +59,13 @@ def sampled_information(
     *,
     raise_rare: bool = True,
     sums: DesignSums | None = None,
+    now: Evaluation | None = None,
 ) -> Matrix:
     """Positive semidefinite model of `Loss.information`, from a sample of rows.
 
     About 50 rows for each column or more should be drawn. `raise_rare` gives columns that are too
     rare for the sample a safe diagonal; not for judging collinearity. `sums` reads the design, by
-    default the host.
+    default the host. `now` is the likelihood at `eta`, if it is known.
 
     Notes
     -----
@@ -72,8 +74,10 @@ def sampled_information(
     """
     risk, sums = loss.risk, sums or HostSums(design, loss.runtime)
     # Beyond MAX_ETA_SPAN below its maximum a row weighs nothing in the model, and exp is safe.
-    eta = np.maximum(eta, eta.max() - 0.9 * MAX_ETA_SPAN)
-    now = loss.evaluate(eta)
+    least = float(eta.max()) - 0.9 * MAX_ETA_SPAN
+    if now is None or eta.min() < least:
+        eta = np.maximum(eta, least)
+        now = loss.evaluate(eta)
     n_samples = affordable(design, columns, n_samples)
     row, group, mass = _draw(loss, now, n_samples)
     if np.count_nonzero(risk.starts_stratum) > N_BINS and not loss.tails:
@@ -103,9 +107,10 @@ def _draw(loss: Loss, now: Evaluation, n_samples: int) -> tuple[Index, Index, fl
     """
     risk = loss.risk
     hazard = np.exp(now.log_hazard - now.log_hazard.max())
-    parts = [ExposedRows(risk, *ranges_at_risk(risk), now.expected_in_risk_order, hazard)]
+    at_risk = partial(ranges_at_risk, risk)
+    parts = [ExposedRows(risk, at_risk, now.expected_in_risk_order, hazard)]
     parts += [
-        ExposedRows(tail.sets, *ranges_after(tail.sets), expected, tail.survival * hazard)
+        ExposedRows(tail.sets, partial(ranges_after, tail.sets), expected, tail.survival * hazard)
         for tail, expected in zip(now.tails, now.expected_tail, strict=True)
     ]
     total = sum(float(part.expected.sum()) for part in parts)
@@ -115,12 +120,12 @@ def _draw(loss: Loss, now: Evaluation, n_samples: int) -> tuple[Index, Index, fl
 class ExposedRows(NamedTuple):
     """Rows, the groups [own, end) that each is at risk in, and what it is expected to fail in them.
 
-    `hazard` is that of each group, in any unit.
+    `ranges` gives the groups of some rows, by their places in `sets`; `hazard` is that of each
+    group, in any unit.
     """
 
     sets: RiskSets
-    own: Index
-    end: Index
+    ranges: Callable[[Index], tuple[Index, Index]]
     expected: Rows
     hazard: NDArray[np.float64]
 
@@ -129,15 +134,15 @@ def draw(parts: Sequence[ExposedRows], n_samples: int) -> tuple[Index, Index]:
     """Rows, in the caller's order, and groups, with the chance that the row is who fails there."""
     rows, groups = [], []
     left, mass = n_samples, sum(float(part.expected.sum()) for part in parts)
-    for sets, own, end, expected, hazard in parts:
+    for sets, ranges, expected, hazard in parts:
         share = float(expected.sum())
         count = left if mass <= share else round(left * share / mass)
         left, mass = left - count, mass - share
         if count:
             cumulative = np.append(0.0, np.cumsum(hazard))
-            row, group = kernels.draw(expected, own, end, cumulative, count)
+            row = kernels.draw_rows(expected, count)
+            groups.append(kernels.draw_groups(*ranges(row), cumulative))
             rows.append(sets.order[row])
-            groups.append(group)
     return np.concatenate(rows), np.concatenate(groups)
 
 

@@ -88,6 +88,11 @@ class FineGrayLoss(PartialLikelihood):
         other.__dict__["tails"] = self.tails
         return other
 
+    def in_risk_order(self) -> "FineGrayLoss":
+        """The same likelihood, on all risk sets, of the rows in their order."""
+        censoring = self.censoring.taken(self.outcome.risk.order)
+        return replace(self, outcome=self.outcome.in_risk_order(), censoring=censoring, limit=None)
+
     @property
     def whole(self) -> "FineGrayLoss":
         """The same likelihood on all risk sets."""

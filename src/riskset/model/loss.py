@@ -75,6 +75,9 @@ class Loss(Protocol):
     def shifted(self, offset: Rows, runtime: Runtime) -> "Loss":
         """The same likelihood with another offset, run elsewhere."""
 
+    def in_risk_order(self) -> "Loss":
+        """The same likelihood, on all risk sets, of the rows in the order of these."""
+
     @property
     def whole(self) -> "Loss":
         """The same likelihood on all risk sets."""

@@ -16,26 +16,38 @@ from riskset.kernels import separation_cpu as kernels
 __all__ = ["attaining_peaks", "peaks", "ranges_after", "ranges_at_risk"]
 
 
-def ranges_at_risk(risk: RiskSets) -> tuple[Index, Index]:
-    """Groups [own, end) in which each row is at risk."""
+def ranges_at_risk(risk: RiskSets, rows: Index | None = None) -> tuple[Index, Index]:
+    """Groups [own, end) in which each row is at risk, or each of some places in risk order."""
     if risk.own.size:
-        return risk.own, risk.end
+        return _some(risk.own, rows), _some(risk.end, rows)
     n_groups = risk.group_events.size
     first = np.append(np.flatnonzero(risk.starts_stratum), n_groups)
     stop = np.repeat(first[1:], np.diff(first))
-    rows = np.diff(risk.group_ptr)
-    return np.repeat(np.arange(n_groups), rows), np.repeat(stop, rows)
+    own = _groups(risk, rows)
+    return own, stop[own]
 
 
-def ranges_after(sets: RiskSets) -> tuple[Index, Index]:
-    """Groups [own, end) in which each row of a tail is at risk."""
+def ranges_after(sets: RiskSets, rows: Index | None = None) -> tuple[Index, Index]:
+    """Groups [own, end) in which each row of a tail is at risk, or each of some places in it."""
     if sets.own.size:
-        return sets.own, sets.end
+        return _some(sets.own, rows), _some(sets.end, rows)
     n_groups = sets.group_events.size
     first = np.flatnonzero(sets.starts_stratum)
     begin = np.repeat(first, np.diff(np.append(first, n_groups)))
-    rows = np.diff(sets.group_ptr)
-    return np.repeat(begin, rows), np.repeat(np.arange(n_groups), rows)
+    end = _groups(sets, rows)
+    return begin[end], end
+
+
+def _some(values: Index, rows: Index | None) -> Index:
+    return values if rows is None else values[rows]
+
+
+def _groups(sets: RiskSets, rows: Index | None) -> Index:
+    """Group in which each row stands, or each of some places."""
+    if rows is None:
+        return sets.group
+    # Of groups without rows at this place, the last one has them.
+    return np.searchsorted(sets.group_ptr, rows, side="right") - 1
 
 
 def peaks(risk: RiskSets, tails: tuple[Tail, ...], z: Rows) -> tuple[NDArray[np.float64], Index]:

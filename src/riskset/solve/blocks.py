@@ -89,7 +89,13 @@ class BlockProblem(NewtonProblem):
         return self.block_rows.information(eta, columns)
 
     def sampled_information(
-        self, eta: BlockEta, columns: Index, n_samples: int, *, raise_rare: bool = True
+        self,
+        eta: BlockEta,
+        columns: Index,
+        n_samples: int,
+        now: object = None,
+        *,
+        raise_rare: bool = True,
     ) -> Matrix:
         return self.block_rows.sampled_information(eta, columns, n_samples, raise_rare)
 

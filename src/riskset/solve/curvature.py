@@ -92,11 +92,11 @@ class CurvatureModel:
         if self._n_slow >= MAX_SLOW_STEPS and not self._is_coarse:
             self._work = EXACT_WORK_IF_SLOW
             self.is_exact = self._is_exact(columns)
-        if self._is_coarse or self._n_slow >= MAX_SLOW_STEPS or not self._extend(columns, eta):
+        if self._is_coarse or self._n_slow >= MAX_SLOW_STEPS or not self._extend(columns, eta, now):
             if self.is_exact:
                 self._take(columns, self._exact(columns, eta, now))
             else:
-                self._take(columns, self._sample(columns, eta, is_coarse=is_cold))
+                self._take(columns, self._sample(columns, eta, now, is_coarse=is_cold))
             self._is_coarse, self._n_slow = is_cold, 0
         else:
             self.is_exact = False
@@ -160,7 +160,7 @@ class CurvatureModel:
     def _take(self, columns: Index, matrix: Matrix) -> None:
         self.columns, self.matrix = columns, matrix
 
-    def _extend(self, columns: Index, eta: Rows | Array) -> bool:
+    def _extend(self, columns: Index, eta: Rows | Array, now: object) -> bool:
         """Leave out columns and make room for a few new ones; False if too many are new."""
         if np.array_equal(columns, self.columns):
             return True
@@ -172,25 +172,25 @@ class CurvatureModel:
         matrix = np.zeros((columns.size, columns.size))
         descent_cpu.copy_block(self.matrix, at[old], matrix, np.flatnonzero(old))
         if n_new:
-            matrix[np.ix_(~old, ~old)] = self._block(columns[~old], eta)
+            matrix[np.ix_(~old, ~old)] = self._block(columns[~old], eta, now)
         self._take(columns, matrix)
         return True
 
-    def _block(self, columns: Index, eta: Rows | Array) -> Matrix:
+    def _block(self, columns: Index, eta: Rows | Array, now: object) -> Matrix:
         """Exact by the host, which takes long compared with the passes of a device."""
         is_cheap = float(self.problem.design.n_rows) * columns.size**2 <= EXACT_WORK
         if self.problem.on_device is None or is_cheap:
-            return self._exact(columns, eta)
-        return self._sample(columns, eta, is_coarse=False)
+            return self._exact(columns, eta, now)
+        return self._sample(columns, eta, now, is_coarse=False)
 
     def _exact(self, columns: Index, eta: Rows | Array, now: object = None) -> Matrix:
         out = self.problem.information(eta, columns, now)
         out[np.diag_indices(columns.size)] *= RIDGE_FACTOR
         return out
 
-    def _sample(self, columns: Index, eta: Rows | Array, *, is_coarse: bool) -> Matrix:
+    def _sample(self, columns: Index, eta: Rows | Array, now: object, *, is_coarse: bool) -> Matrix:
         n_samples = self._n_samples(columns, is_coarse=is_coarse)
-        return self.problem.sampled_information(eta, columns, n_samples)
+        return self.problem.sampled_information(eta, columns, n_samples, now)
 
 
 def largest(candidates: NDArray[np.bool_], size: Features, most: int) -> NDArray[np.bool_]:

@@ -119,7 +119,9 @@ class NewtonProblem(ABC):
         """Observed information of some columns, exact, in stored units; `now` is that at `eta`."""
 
     @abstractmethod
-    def sampled_information(self, eta: Any, columns: Index, n_samples: int) -> Matrix:
+    def sampled_information(
+        self, eta: Any, columns: Index, n_samples: int, now: Any = None
+    ) -> Matrix:
         """See `model.curvature.sampled_information`."""
 
     @abstractmethod
@@ -263,9 +265,12 @@ class Problem(NewtonProblem):
         prepared = Prepared(now, self.ordered_columns)
         return self.loss.information(self.design, home, columns, prepared)
 
-    def sampled_information(self, eta: Rows | Array, columns: Index, n_samples: int) -> Matrix:
+    def sampled_information(
+        self, eta: Rows | Array, columns: Index, n_samples: int, now: Any = None
+    ) -> Matrix:
+        now = now if isinstance(now, Evaluation) else None  # and not on a device
         return sampled_information(
-            self.loss, self.design, self._at_home(eta), columns, n_samples, sums=self.sums
+            self.loss, self.design, self._at_home(eta), columns, n_samples, sums=self.sums, now=now
         )
 
     def information_at_rest(self, columns: Index, n_samples: int | None) -> Matrix:

@@ -119,7 +119,7 @@ class HostRows:
         return float(np.ptp(along))
 
     def moved(self, eta: Rows, share: float, along: Rows) -> Rows:
-        return eta + share * along
+        return eta + along if share == 1.0 else eta + share * along
 
     def home(self, eta: Rows) -> Rows:
         return eta
