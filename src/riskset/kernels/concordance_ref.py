@@ -3,6 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from riskset._runtime import Runtime
 from riskset._types import Index, Pointer, Rows
 
 __all__ = ["count_pairs", "sums_by_rank"]
@@ -15,6 +16,7 @@ def count_pairs(
     entry: Rows,
     weight: Rows,
     stratum_ptr: Pointer,
+    runtime: Runtime,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Weighted pairs by agreement of score and time, and each row's part in them.
 

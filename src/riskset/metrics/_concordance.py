@@ -7,12 +7,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from riskset._errors import InputError, RisksetWarning
+from riskset._runtime import Runtime
 from riskset._types import AnyArray, Index, Pointer, Rows
 from riskset.data.causes import labels_of
 from riskset.data.checks import as_numbers
 from riskset.data.labels import as_codes, code_columns
 from riskset.data.outcome import Outcome
 from riskset.kernels.concordance_cpu import count_pairs, sums_by_rank
+from riskset.kernels.sorting_cpu import stable_order
 from riskset.metrics._censored import Chances
 from riskset.metrics._sample import (
     PLACES,
@@ -221,7 +223,8 @@ def _counts(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     rank, by_score, stratum_ptr = _ranks(score, stratum)
     # By stratum, decreasing time, censored rows first, and increasing score.
-    order = _sorted(-time, by_score[np.argsort(event[by_score], kind="stable")], stratum)
+    is_last = event[by_score]
+    order = _sorted(-time, np.concatenate([by_score[~is_last], by_score[is_last]]), stratum)
     counts, by_risk = count_pairs(
         rank[order],
         time[order],
@@ -229,6 +232,7 @@ def _counts(
         np.zeros(0) if entry is None else entry[order],
         weight[order],
         stratum_ptr,
+        Runtime.select(),
     )
     influence = np.empty_like(by_risk)
     influence[order] = by_risk
@@ -249,9 +253,10 @@ def _ranks(score: Rows, stratum: Index) -> tuple[Index, Index, Pointer]:
 
 def _sorted(key: Rows, order: Index, stratum: Index) -> Index:
     """Rows by stratum, then by key; rows equal in both stay in the order given."""
-    order = order[np.argsort(key[order], kind="stable")]
+    runtime = Runtime.select()
+    order = order[stable_order(key[order], runtime)]
     if stratum.any():
-        order = order[np.argsort(stratum[order], kind="stable")]
+        order = order[stable_order(stratum[order].astype(np.float64), runtime)]
     return order
 
 

@@ -28,6 +28,11 @@ MAX_SLOW_STEPS = 3
 EXACT_WORK_IF_SLOW = 2e10
 """Then it is exact below this many multiplications: a sample says little where few rows carry much
 of the risk, as with weak penalties and few events."""
+FIRST_SAMPLES = 3
+"""Samples that are drawn at the first steps, one at each, where they are cheap."""
+CHEAP_SAMPLE = 3200
+"""A sample is if its multiplications, m q^2 for m rows, are no more for each row of the data: they
+are made 64 at a time, and then take no longer than a pass."""
 
 
 class CurvatureModel:
@@ -51,6 +56,7 @@ class CurvatureModel:
         self._is_coarse = False
         self._work = EXACT_WORK
         self._n_slow = 0
+        self._n_made = 0
         self._last = np.inf
         self._taken_at = np.inf
         self.is_exact = False
@@ -61,6 +67,7 @@ class CurvatureModel:
         other.columns, other.matrix = self.columns, self.matrix.copy()
         other.spread = self.spread.copy()
         other._is_coarse, other._work = self._is_coarse, self._work
+        other._n_made = self._n_made
         return other
 
     def at(
@@ -97,7 +104,9 @@ class CurvatureModel:
                 self._take(columns, self._exact(columns, eta, now))
             else:
                 self._take(columns, self._sample(columns, eta, now, is_coarse=is_cold))
-            self._is_coarse, self._n_slow = is_cold, 0
+            self._n_made += 1
+            self._is_coarse = is_cold or self._is_soon_replaced(columns)
+            self._n_slow = 0
         else:
             self.is_exact = False
         return self.matrix
@@ -120,6 +129,16 @@ class CurvatureModel:
         sy, sbs = float(y @ step), float(step @ image)
         if sy > 1e-14 * abs(sbs) and sbs > 0:
             descent_cpu.secant_update(self.matrix, y, image, sy, sbs)
+
+    def _is_soon_replaced(self, columns: Index) -> bool:
+        """Whether the next step has a sample of its own, because that saves passes over the rows.
+
+        Curvature changes most in the first steps.
+        """
+        if self.learns or self.is_exact or self._n_made >= FIRST_SAMPLES:
+            return False
+        work = float(self._n_samples(columns)) * columns.size**2
+        return work <= CHEAP_SAMPLE * self.problem.design.n_rows
 
     def _is_renewed(self, columns: Index) -> bool:
         """Whether exact curvature at every step costs less than the steps that it saves."""
