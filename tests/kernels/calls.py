@@ -416,6 +416,9 @@ def on_order() -> Iterator[Call]:
             order = np.lexsort((-time, stratum))
             args = map(frozen, (order, time, is_event, weight, stratum))
             yield Call("grouping", "cut_into_groups", (*args, RUNTIME))
+        code = frozen(rng.integers(0, 3, size))
+        args = (frozen(np.argsort(time, kind="stable")), frozen(time), code, frozen(weight))
+        yield Call("grouping", "tally", (*args, 3, RUNTIME))
         yield Call("grouping", "count_near_ties", (frozen(np.argsort(-time)), frozen(time), 16))
 
 

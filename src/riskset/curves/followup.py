@@ -81,16 +81,21 @@ class Followup(NamedTuple):
                 hint="check how the weights were made, or drop the group.",
             )
         late = surv["entry"] if entry is not None and (surv["entry"] > -np.inf).any() else None
+        every = bool(used.all())
+
+        def kept(values: AnyArray) -> AnyArray:
+            return np.ascontiguousarray(values) if every else values[used]
+
         found = cls(
-            surv["time"][used],
-            surv["event"].astype(np.int64)[used],
-            None if late is None else late[used],
-            weights[used],
-            codes[used],
+            kept(surv["time"]),
+            kept(surv["event"].astype(np.int64)),
+            None if late is None else kept(late),
+            kept(weights),
+            kept(codes),
             labels,
             causes,
         )
-        return found, stratum[used]
+        return found, kept(stratum)
 
     def take(self, rows: Index) -> "Followup":
         """Some of the rows."""

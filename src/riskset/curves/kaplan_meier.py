@@ -250,12 +250,11 @@ def choose_variance(variance: str, rows: Followup, known: tuple[str, ...]) -> st
 
 def _chosen(rows: Followup, cause: object) -> NDArray[np.int64]:
     """1 for the event that counts, else 0."""
-    codes = np.unique(rows.event)
     if rows.causes and cause != "any":
         cause = cause_code(cause, rows.causes)
     if cause is None:
-        if codes[-1] > 1:
-            listed = ", ".join(map(str, codes))
+        if rows.event.max() > 1:
+            listed = ", ".join(map(str, np.unique(rows.event)))
             raise InputError(
                 f"`y` has several kinds of event (codes {listed}), so say which of them counts.",
                 hint="pass `cause`, a code or 'any'; for the risk of one cause among several use "
@@ -267,7 +266,7 @@ def _chosen(rows: Followup, cause: object) -> NDArray[np.int64]:
     if isinstance(cause, bool) or not isinstance(cause, (int, np.integer)) or cause < 1:
         raise InputError(
             f"`cause` must be a positive whole number or 'any', but it is {cause!r}.",
-            hint=f"the codes that occur are {', '.join(map(str, codes))}.",
+            hint=f"the codes that occur are {', '.join(map(str, np.unique(rows.event)))}.",
         )
     return np.equal(rows.event, cause).astype(np.int64)
 

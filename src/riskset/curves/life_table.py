@@ -10,10 +10,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from riskset._runtime import Runtime
 from riskset._types import Index, RiskSets, Rows
 from riskset.curves.followup import Followup
 from riskset.data.risk_order import into_risk_sets, risk_order
+from riskset.kernels.grouping_cpu import tally
 from riskset.kernels.late_entry_cpu import sum_at_risk
+from riskset.kernels.sorting_cpu import stable_order
 
 __all__ = ["LifeTable"]
 
@@ -25,14 +28,14 @@ TableSteps = NDArray[np.float64]
 class LifeTable:
     """Weighted numbers at each distinct time (m,) at which a follow-up of one group ends.
 
-    `causes` (k,) are the codes that count as events (k, m), and `place` (n,) is the position in
-    `time` at which each row ends. The weight `staying` is at risk at the time and beyond it.
+    `causes` (k,) are the codes that count as events (k, m), and the rows stand in `order` (n,) by
+    time. The weight `staying` is at risk at the time and beyond it.
     """
 
     rows: Followup
     causes: Index
     time: TableSteps
-    place: Index
+    order: Index
     events: NDArray[np.float64]
     censored: TableSteps
     staying: TableSteps
@@ -40,25 +43,32 @@ class LifeTable:
     @classmethod
     def build(cls, rows: Followup, causes: Index) -> "LifeTable":
         """Count the rows of one group, in O(n log n); other codes are censored."""
-        time, place = np.unique(rows.time, return_inverse=True)
-        place = place.astype(np.int64)
-        weight, m = rows.weight, time.size
-        is_cause = rows.event == causes[:, None]
-        events = np.zeros((causes.size, m))
-        for k, own in enumerate(is_cause):
-            events[k] = np.bincount(place, weight * own, m)
-        censored = np.zeros(m)
-        censored[:] = np.bincount(place, weight * ~is_cause.any(axis=0), m)
-        table = cls(rows, causes, time, place, events, censored, np.zeros(m))
-        table.staying[:] = table.sum_staying(weight)
+        runtime = Runtime.select()
+        kind = np.int8 if causes.size < 128 else np.int64
+        code = np.full(rows.time.size, causes.size, dtype=kind)
+        for k, cause in enumerate(causes):
+            code[rows.event == cause] = k
+        order = stable_order(rows.time, runtime)
+        time, sums = tally(order, rows.time, code, rows.weight, causes.size + 1, runtime)
+        events, censored = sums[:-1], sums[-1]
+        table = cls(rows, causes, time, order, events, censored, np.zeros(time.size))
+        table.staying[:] = table.sum_staying(rows.weight, leaving=sums.sum(axis=0))
         return table
 
-    @property
+    @functools.cached_property
+    def place(self) -> Index:
+        """Position in `time` at which each row ends (n,)."""
+        ends = self.rows.time[self.order]
+        place = np.empty(ends.size, dtype=np.int64)
+        place[self.order] = np.append(0, np.cumsum(ends[1:] != ends[:-1]))
+        return place
+
+    @functools.cached_property
     def n_events(self) -> TableSteps:
         """Weight that fails of any cause (m,)."""
-        return np.asarray(self.events.sum(axis=0))
+        return np.asarray(self.events.sum(axis=0)) if self.causes.size > 1 else self.events[0]
 
-    @property
+    @functools.cached_property
     def at_risk(self) -> TableSteps:
         """Weight at risk (m,): entered before the time, and not gone before it."""
         return self.staying + self.censored + self.n_events
@@ -81,12 +91,18 @@ class LifeTable:
         """Whether anybody enters after the first time."""
         return self._risk is not None
 
-    def sum_staying(self, value: Rows) -> TableSteps:
-        """Sum of a value over the rows that are at risk at each time and stay beyond it (m,)."""
+    def sum_staying(self, value: Rows, leaving: TableSteps | None = None) -> TableSteps:
+        """Sum of a value over the rows that are at risk at each time and stay beyond it (m,).
+
+        `leaving` is its `sum_leaving`, if that is known.
+        """
         risk, m = self._risk, self.time.size
         if risk is None:
-            later = np.cumsum(self.sum_leaving(value)[::-1])[::-1]
-            return np.append(later[1:], 0.0)
+            leaving = self.sum_leaving(value) if leaving is None else leaving
+            later = np.empty(leaving.size)
+            later[-1] = 0.0
+            np.cumsum(leaving[:0:-1], out=later[-2::-1])
+            return later
         rest = np.zeros(m)
         # Everybody counts as an event here, so Efron's sum leaves out those who end at the time.
         sum_at_risk(value[risk.order], risk, True, rest)

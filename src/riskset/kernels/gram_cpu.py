@@ -6,6 +6,8 @@ from numpy.typing import NDArray
 from riskset._runtime import Runtime
 from riskset._types import AnyArray, Index, Matrix, Pointer, Rows
 from riskset.kernels._jit import kernel
+from riskset.kernels._vector import LANES
+from riskset.kernels._vector_bits import AT_ONCE, common_ones
 
 __all__ = [
     "bin_counts",
@@ -200,6 +202,7 @@ def _binary_gram(
     q, n_words = bits.shape
     n_tiles = (q + TILE - 1) // TILE
     unit = 0
+    ones = np.empty(AT_ONCE, np.int64)
     # Tiles of 16 x 16 columns, 256 words at a time: both sides stay in the first-level cache.
     for tile in range(n_tiles):
         for other in range(tile + 1):
@@ -215,26 +218,20 @@ def _binary_gram(
                     left = bits[a, w0:w1]
                     c = other * TILE
                     # Four columns at once: a word of the left side is loaded once for all.
-                    while c + 4 <= stop:
-                        r0, r1 = bits[c, w0:w1], bits[c + 1, w0:w1]
-                        r2, r3 = bits[c + 2, w0:w1], bits[c + 3, w0:w1]
-                        n0 = n1 = n2 = n3 = np.uint64(0)
-                        for x in range(n):
-                            n0 += _popcount(left[x] & r0[x])
-                            n1 += _popcount(left[x] & r1[x])
-                            n2 += _popcount(left[x] & r2[x])
-                            n3 += _popcount(left[x] & r3[x])
-                        out[a, c] += np.float64(n0)
-                        out[a, c + 1] += np.float64(n1)
-                        out[a, c + 2] += np.float64(n2)
-                        out[a, c + 3] += np.float64(n3)
-                        c += 4
+                    while c + AT_ONCE <= stop:
+                        common_ones(bits, n_words, a, c, w0, n // LANES, ones)
+                        for x in range(n - n % LANES, n):
+                            for j in range(AT_ONCE):
+                                ones[j] += np.int64(_popcount(left[x] & bits[c + j, w0 + x]))
+                        for j in range(AT_ONCE):
+                            out[a, c + j] += np.float64(ones[j])
+                        c += AT_ONCE
                     while c < stop:
                         right = bits[c, w0:w1]
-                        ones = np.uint64(0)
+                        own = np.uint64(0)
                         for x in range(n):
-                            ones += _popcount(left[x] & right[x])
-                        out[a, c] += np.float64(ones)
+                            own += _popcount(left[x] & right[x])
+                        out[a, c] += np.float64(own)
                         c += 1
 
 

@@ -8,7 +8,7 @@ from riskset._types import AnyArray, Index, Pointer, Rows
 from riskset.kernels._jit import kernel
 from riskset.kernels.grouping_ref import EventGroups
 
-__all__ = ["EventGroups", "count_near_ties", "cut_into_groups"]
+__all__ = ["EventGroups", "count_near_ties", "cut_into_groups", "tally"]
 
 CHUNK_ROWS = 8192
 MAX_CHUNKS = 32
@@ -116,3 +116,70 @@ def count_near_ties(order: Index, time: Rows, ulps: int) -> int:
             found += 1
         before = now
     return found
+
+
+@kernel
+def _count_times(
+    first: int, last: int, n_chunks: int, order: Index, time: Rows, count: Index
+) -> None:
+    """Number of times that begin in each chunk of rows."""
+    n = order.size
+    for c in range(first, last):
+        begin, stop = n * c // n_chunks, n * (c + 1) // n_chunks
+        before = time[order[begin - 1]] if begin > 0 else 0.0
+        found = 0
+        for i in range(begin, stop):
+            now = time[order[i]]
+            if i == 0 or now != before:
+                found += 1
+            before = now
+        count[c] = found
+
+
+@kernel
+def _tally(
+    first: int,
+    last: int,
+    n_chunks: int,
+    order: Index,
+    time: Rows,
+    code: AnyArray,
+    weight: Rows,
+    start: Index,
+    distinct: NDArray[np.float64],
+    sums: NDArray[np.float64],
+) -> None:
+    """Times that begin in a chunk of rows, with the rows of the last that lie beyond it."""
+    n = order.size
+    for c in range(first, last):
+        i, stop = n * c // n_chunks, n * (c + 1) // n_chunks
+        at = start[c] - 1
+        if i > 0:
+            before = time[order[i - 1]]
+            while i < stop and time[order[i]] == before:
+                i += 1
+        before = 0.0
+        while i < n:
+            row = order[i]
+            if at < start[c] or time[row] != before:
+                if i >= stop:
+                    break
+                at += 1
+                before = time[row]
+                distinct[at] = before
+            sums[code[row], at] += weight[row]
+            i += 1
+
+
+def tally(
+    order: Index, time: Rows, code: AnyArray, weight: Rows, n_codes: int, runtime: Runtime
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    n = order.size
+    n_chunks = max(1, min(MAX_CHUNKS, n // CHUNK_ROWS))
+    count = np.empty(n_chunks, np.int64)
+    runtime.run(_count_times, n_chunks, n_chunks, order, time, count)
+    m = int(count.sum())
+    distinct, sums = np.empty(m), np.zeros((n_codes, m))
+    start = np.cumsum(count) - count
+    runtime.run(_tally, n_chunks, n_chunks, order, time, code, weight, start, distinct, sums)
+    return distinct, sums

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from riskset._runtime import Runtime
-from riskset._types import Index, Pointer, Rows
+from riskset._types import AnyArray, Index, Pointer, Rows
 
-__all__ = ["EventGroups", "count_near_ties", "cut_into_groups"]
+__all__ = ["EventGroups", "count_near_ties", "cut_into_groups", "tally"]
 
 
 class EventGroups(NamedTuple):
@@ -54,3 +54,15 @@ def count_near_ties(order: Index, time: Rows, ulps: int) -> int:
     t = time[order]
     high, gap = np.maximum(t[1:], t[:-1]), np.abs(np.diff(t))
     return int(np.count_nonzero((gap > 0) & (gap <= ulps * np.spacing(high))))
+
+
+def tally(
+    order: Index, time: Rows, code: AnyArray, weight: Rows, n_codes: int, runtime: Runtime
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Distinct times (m,), and the weights of the rows that end there by code (n_codes, m).
+
+    Rows stand in `order` by increasing time; their codes count from 0.
+    """
+    distinct, place = np.unique(time, return_inverse=True)
+    sums = [np.bincount(place, weight * (code == k), distinct.size) for k in range(n_codes)]
+    return distinct, np.array(sums)

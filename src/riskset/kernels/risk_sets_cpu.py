@@ -69,8 +69,11 @@ def _totals(
                 score += event_weight[a + i] * x[i]
             chunk_score[c] += score
             exponentials(rows, 0, (n + LANES - 1) // LANES, rows)
+            # Of slices: an index a + i might be negative as far as the compiler knows, and it would
+            # gather and scatter.
+            own_r, own_weight = r[a : a + n], weight[a : a + n]
             for i in range(n):
-                r[a + i] = weight[a + i] * x[i]
+                own_r[i] = own_weight[i] * x[i]
         # Rows come by falling time, so those of a group join all that came before in the stratum:
         # the running sum is the total over the risk set of the group's time.
         running = 0.0
@@ -90,6 +93,23 @@ def _totals(
                 tied[g] = dead
             running += alive + dead
         chunk_total[c] = running
+
+
+@kernel
+def _efron_terms(n_events: float, m: int, alive: float, dead: float) -> tuple[float, float, float]:
+    """Term of the likelihood, hazard, and hazard of a tied row, of m tied events."""
+    # Efron (1977), JASA 72, 557-565: of m tied events the k-th finds each of the tied rows still at
+    # risk with probability 1 - k/m. A tied row is exposed to that share of each increment, so its
+    # hazard (h_tied) is smaller than that of the others (h).
+    step = n_events / m
+    h = h_tied = term = 0.0
+    for k in range(m):
+        share = (m - k) / m
+        d = alive + share * dead
+        term += step * math.log(d)
+        h += step / d
+        h_tied += share * step / d
+    return term, h, h_tied
 
 
 @kernel
@@ -139,13 +159,8 @@ def _hazards(
             block = 0.0
             for k in range(n):
                 g = a + k
-                total, log_d, n_events, m = (
-                    log_total[g],
-                    log_totals[k],
-                    group_events[g],
-                    group_tied[g],
-                )
-                alive = rest[g]
+                total, log_d = log_total[g], log_totals[k]
+                n_events, m = group_events[g], group_tied[g]
                 h = h_tied = term = 0.0
                 log_h = -math.inf
                 if total < MIN_TOTAL:
@@ -155,17 +170,7 @@ def _hazards(
                 elif not total < math.inf:
                     log_d = total
                 if efron and m > 1:
-                    # Efron (1977), JASA 72, 557-565: of m tied events the k-th finds each of the
-                    # tied rows still at risk with probability 1 - k/m. A tied row is exposed to
-                    # that share of each increment, so its hazard (h_tied) is smaller than that of
-                    # the others (h).
-                    step, dead = n_events / m, tied[g]
-                    for j in range(m):
-                        share = (m - j) / m
-                        d = alive + share * dead
-                        term += step * math.log(d)
-                        h += step / d
-                        h_tied += share * step / d
+                    term, h, h_tied = _efron_terms(n_events, m, rest[g], tied[g])
                     log_h = math.log(h)
                 elif m > 0:
                     term = n_events * log_d

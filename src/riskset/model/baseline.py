@@ -21,6 +21,9 @@ from riskset.model.loss import Loss
 
 __all__ = ["Baseline"]
 
+MAX_LOG_FACTOR = 300.0
+"""Exponentials of smaller numbers, and their products, are neither infinite nor lose digits."""
+
 
 @dataclass(frozen=True, eq=False)
 class Baseline:
@@ -104,16 +107,16 @@ class Baseline:
         at = as_numbers(times, "times", None, Places(), missing_hint="leave missing times out.")
         eta = np.asarray(eta, dtype=np.float64)
         codes = self.codes_of(stratum, eta.size, places or Places())
-        out = np.zeros((eta.size, at.size))
+        eta = eta - self.center
+        if self.n_strata == 1:
+            return _hazards(eta, self._log_cumulative_at(0, at))
+        out = np.empty((eta.size, at.size))
         order = np.argsort(codes, kind="stable")
         starts = np.flatnonzero(np.append(True, np.diff(codes[order]) != 0))[: eta.size]
         for rows in np.split(order, starts[1:]):
-            if rows.size == 0:
-                continue
-            log_h = self._log_cumulative_at(int(codes[rows[0]]), at)
-            seen = np.flatnonzero(log_h > -np.inf)
-            with np.errstate(over="ignore"):
-                out[np.ix_(rows, seen)] = np.exp((eta[rows, None] - self.center) + log_h[seen])
+            if rows.size:
+                log_h = self._log_cumulative_at(int(codes[rows[0]]), at)
+                out[rows] = _hazards(eta[rows], log_h)
         return out
 
     def survival(
@@ -208,9 +211,21 @@ class Baseline:
         )
 
 
+def _hazards(eta: Rows, log_h: NDArray[np.float64]) -> Matrix:
+    """``exp(eta[i] + log_h[k])`` (n, m), 0 where `log_h` is -inf, whatever eta."""
+    seen = np.flatnonzero(log_h > -np.inf)
+    largest = max(np.abs(eta).max(initial=0.0), np.abs(log_h[seen]).max(initial=0.0))
+    if largest < MAX_LOG_FACTOR:
+        return np.asarray(np.exp(eta)[:, None] * np.exp(log_h))
+    out = np.zeros((eta.size, log_h.size))
+    with np.errstate(over="ignore"):
+        out[:, seen] = np.exp(eta[:, None] + log_h[seen])
+    return out
+
+
 def _log_hazard(loss: Loss, eta: Rows) -> NDArray[np.float64]:
     """Log increment of each group at linear predictor 0."""
-    if loss.censoring is not None:
+    if loss.censoring is not None or np.isfinite(eta).all():
         return loss.evaluate(eta).log_hazard
     risk, relative = loss.risk, eta[loss.risk.order]  # may be -inf, which `evaluate` does not take
     sizes = kernels.risk_set_means(np.zeros((relative.size, 0)), relative, risk)
