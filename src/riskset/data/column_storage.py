@@ -117,8 +117,11 @@ class SparseColumns(StoredColumns):
         """The columns of some rows, with row i as ``place[i]``; -1: left out."""
         layout = self.block_ptr, self.row, self.values, self.shift
         ptr, row, value = kernels.taken_layout(*layout, place, n_rows, runtime)
-        values = {"value": value} if self.values.size else {}
-        return replace(self, block_ptr=ptr, row=row, **values)
+        return self._of(ptr, row, value)
+
+    def _of(self, block_ptr: Index, row: AnyArray, value: Rows) -> Self:
+        """The same columns with other entries."""
+        return replace(self, block_ptr=block_ptr, row=row)
 
     def fill(self, slots: Index, rows: Index | None, out: Matrix) -> None:
         """See `StoredColumns.fill`."""
@@ -174,6 +177,9 @@ class ValuedColumns(SparseColumns):
         """See `SparseColumns.laid_out`."""
         ptr, row, value = kernels.sparse_layout(*csc, slots, n_rows, SHIFT, runtime)
         return cls(columns, ptr, row, SHIFT, value)
+
+    def _of(self, block_ptr: Index, row: AnyArray, value: Rows) -> Self:
+        return replace(self, block_ptr=block_ptr, row=row, value=value)
 
     @property
     def values(self) -> Rows:

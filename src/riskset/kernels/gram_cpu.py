@@ -185,8 +185,11 @@ def bin_counts(bits: NDArray[np.uint64], bin_word: Pointer) -> Matrix:
     for q in range(bits.shape[0]):
         for b in range(bin_word.size - 1):
             ones = np.uint64(0)
-            for x in range(bin_word[b], bin_word[b + 1]):
-                ones += _popcount(bits[q, x])
+            # Of a slice: an index might be negative as far as the compiler knows, and it would
+            # gather.
+            own = bits[q, bin_word[b] : bin_word[b + 1]]
+            for x in range(own.size):
+                ones += _popcount(own[x])
             out[b, q] = ones
     return out
 

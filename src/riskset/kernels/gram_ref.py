@@ -22,7 +22,7 @@ def draw_rows(expected: Rows, n_samples: int) -> Index:
     border = np.cumsum(expected)
     k = np.arange(n_samples)
     row = np.searchsorted(border, (k + 0.5) * (border[-1] / n_samples), side="right")
-    return np.minimum(row, expected.size - 1).astype(np.int64)
+    return np.asarray(np.minimum(row, expected.size - 1), dtype=np.int64)
 
 
 def draw_groups(own: Index, end: Index, cumulative: NDArray[np.float64]) -> Index:
@@ -40,7 +40,7 @@ def draw_groups(own: Index, end: Index, cumulative: NDArray[np.float64]) -> Inde
     low, high = cumulative[own], cumulative[end]
     target = low + part * (high - low)
     group = np.searchsorted(cumulative, target, side="right") - 1
-    return np.clip(group, own, np.maximum(end - 1, own)).astype(np.int64)
+    return np.asarray(np.clip(group, own, np.maximum(end - 1, own)), dtype=np.int64)
 
 
 def draw_mates(

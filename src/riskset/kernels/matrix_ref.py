@@ -179,7 +179,9 @@ def taken_layout(
     Entries of a column in a block keep the order that they had.
     """
     n_blocks, q = max(1, (n_rows + (1 << shift) - 1) >> shift), block_ptr.shape[1] - 1
-    first, rows, kept = np.zeros((n_blocks, q + 1), dtype=np.int64), [], []
+    first = np.zeros((n_blocks, q + 1), dtype=np.int64)
+    rows: list[int] = []
+    kept: list[float] = []
     for b in range(n_blocks):
         first[b, 0] = len(rows)
         for s in range(q):
