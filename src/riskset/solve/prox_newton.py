@@ -41,6 +41,8 @@ MAX_GROWTH = 3
 MAX_HALVINGS = 60
 MAX_REST_STEP = 1e-3
 """A coefficient that the last curvature would move by more of its standard error is not at rest."""
+MAX_LEFT = 0.02
+"""Share of the tolerance that is left where coefficients have digits to spare."""
 MAX_IDLE_STEPS = 8
 """Steps below rounding of the objective that may follow the one of the least residual."""
 MIN_SHARE_LEFT_OUT = 0.2
@@ -257,7 +259,7 @@ class Minimisation:
         # from the minimum the quadratic says little of what lies beyond.
         box = np.full(q, 2.0) / spread
         objective = self._objective(self.now, self.beta)
-        least_residual, n_idle = np.inf, 0
+        least_residual, n_idle, is_last = np.inf, 0, False
         curvature = np.zeros((0, 0))
         working = self._working_columns(columns)
         while self.n_iter < self.max_iter:
@@ -266,7 +268,9 @@ class Minimisation:
             if self.report:
                 self.report(self.n_iter, residual)
             if residual <= target and not _may_move(v * spread, curvature, l2):
-                break
+                if is_last or not self._gains_digits(residual, target):
+                    break
+                is_last = True
             if working is not None:
                 at = problem.curvature_map(rows.home(self.eta), working)
                 step = conjugate_step(at, gradient, beta, l1, l2, _accuracy(residual, target))
@@ -329,6 +333,11 @@ class Minimisation:
         if isinstance(self.rows, HostRows):
             self.rows.use(columns, found)
         return found
+
+    def _gains_digits(self, residual: float, target: float) -> bool:
+        """Whether one more step is worth it: with exact curvature it squares a residual."""
+        is_final = target <= self.tol and residual > MAX_LEFT * target
+        return is_final and self.model.is_exact and not self.learns
 
     def _recent_spread(self, columns: Index) -> Features:
         """Spreads at the last certificate, which are good enough for the way to the next."""
