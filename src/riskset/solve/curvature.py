@@ -16,7 +16,7 @@ EXACT_WORK = 3e8
 EXACT_WORK_IF_DENSE = 1e9
 """The same where no column is binary: a sample then gains little."""
 RENEWED_COLUMNS = 30
-RENEWED_WORK = 4e8
+RENEWED_WORK = 2e8
 """Exact curvature is made at every step for few columns, or for fewer multiplications than this,
 n q (q - 30): then it takes no longer than the passes over the rows that it saves."""
 MAX_NEW_COLUMN_SHARE = 0.1
