@@ -272,14 +272,12 @@ class Minimisation:
                     break
                 is_last = True
             if working is not None:
-                at = problem.curvature_map(rows.home(self.eta), working)
+                at, image = problem.curvature_map(rows.home(self.eta), working), np.zeros(0)
                 step = conjugate_step(at, gradient, beta, l1, l2, _accuracy(residual, target))
-                image = np.zeros(0)
             else:
                 is_cold = self.n_iter == 0 and not self.warm
-                curvature = self.model.at(
-                    columns, self.eta, self.now, residual, target, is_cold=is_cold
-                )
+                here = columns, self.eta, self.now, residual, target
+                curvature = self.model.at(*here, is_cold=is_cold)
                 self._remember(columns, curvature, gradient)
                 least = 0.03 * residual * problem.kkt_scale * float(spread.min(initial=1.0))
                 step, image = newton_step(curvature, gradient, beta, l1, l2, box, least)
