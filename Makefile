@@ -20,7 +20,7 @@ help:
 	@echo "make test-all run every test and doctest"
 	@echo "make portability  check that code compiled for other processors gives the same verdicts"
 	@echo "make check   run ruff and mypy --strict"
-	@echo "make bench   measure fits, cross-validation and the steps of a study; ROWS=1000000"
+	@echo "make bench   measure fits, cross-validation, paths and the steps of a study; ROWS=1000000"
 	@echo "make browser install a Chromium for tests that open reports, which are skipped without one"
 	@echo "make pictures draw the pictures of docs/tutorial.md again; needs the Chromium"
 	@echo "make format  let ruff rewrite the sources"
@@ -51,6 +51,8 @@ bench: $(VENV)/.run
 	        $(VARIANCES:%=--variance %) --out bench-output/10x$$repeats || exit 1; \
 	done
 	$(BIN)/riskset bench bootstrap --rows $(ROWS) --columns $(COLUMNS) --out bench-output
+	$(BIN)/riskset bench dense --work fit:$(ROWS)x20 --work path:300x2000x100 --repeats $(REPEATS) \
+	    --out bench-output
 	$(BIN)/riskset bench study --out bench-output
 
 # From the system if apt-get may install it, otherwise from playwright.

@@ -92,6 +92,8 @@ def test_failures_are_lines(
     (again,) = peers.records(case, 2.0)
     is_slow = said.startswith("stopped")
     assert again.note == ("not tried: a smaller problem took too long" if is_slow else said)
+    (smaller,) = peers.records(Case.draw("fixed", "cox", 400, 7, 0.2, 3), 2.0)
+    assert smaller.note == said
 
 
 def test_who_can_do_what(case: Case) -> None:

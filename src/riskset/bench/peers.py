@@ -5,12 +5,13 @@ the experiment; a failure is a line of the table. Arrays travel in files.
 """
 
 import json
+import operator
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -148,7 +149,8 @@ class Peers:
     limit: float = 600.0
     python: str = sys.executable
     rscript: str | None = None
-    _too_slow: set[tuple[str, str, str]] = field(default_factory=set)
+    _too_slow: dict[Hashable, list[tuple[int, ...]]] = field(default_factory=dict)
+    """Sizes of the problems of a kind at which time ran out."""
 
     @classmethod
     def find(cls, limit: float = 600.0, python: str | None = None) -> "Peers":
@@ -219,8 +221,12 @@ class Peers:
         size = case.cohort.time.size * case.cohort.coef.size * np.dtype(float).itemsize
         if not PEERS[name].is_sparse and size > MAX_TABLE_SHARE * (_memory() or np.inf):
             return case.record(**known, note=f"not tried: a dense table has {size / 1e9:,.0f} GB")
+        n_strengths = 1 if strengths is None else strengths.size
         answer = self._answer(
-            name, (case.model, step), lambda folder: hand_over(case, folder, task, strengths)
+            name,
+            (case.model, step, "has_default_tolerance" in task),
+            (case.cohort.time.size, case.cohort.coef.size, n_strengths),
+            lambda folder: hand_over(case, folder, task, strengths),
         )
         if isinstance(answer, str):
             return case.record(**known, note=answer)
@@ -242,7 +248,7 @@ class Peers:
                 for array, values in arrays.items():
                     values.tofile(folder / f"{array}.bin")
 
-            answer = self._answer(name, ("", what), write)
+            answer = self._answer(name, what, (arrays["time"].size,), write)
             known = {"tool": name, "version": version, "threads": 1}
             if isinstance(answer, str):
                 found.append(Computed(known | {"note": answer}, np.zeros(0)))
@@ -251,10 +257,15 @@ class Peers:
         return found
 
     def _answer(
-        self, name: str, problem: tuple[str, str], write: Callable[[Path], None]
+        self,
+        name: str,
+        problem: Hashable,
+        sizes: tuple[int, ...],
+        write: Callable[[Path], None],
     ) -> tuple[dict[str, Any], Rows] | str:
         """What it says of its work and its numbers; or why there is nothing."""
-        if (name, *problem) in self._too_slow:
+        slow = self._too_slow.setdefault((name, problem), [])
+        if any(all(map(operator.ge, sizes, known)) for known in slow):
             return "not tried: a smaller problem took too long"
         with tempfile.TemporaryDirectory(prefix="riskset-bench-") as place:
             folder = Path(place)
@@ -262,7 +273,7 @@ class Peers:
             note = self._run(name, folder)
             if note:
                 if note.startswith("stopped"):
-                    self._too_slow.add((name, *problem))
+                    slow.append(sizes)
                 return note
             answer = json.loads((folder / "answer.json").read_text())
             return answer, np.fromfile(folder / "coef.bin")
