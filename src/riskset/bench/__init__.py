@@ -1,8 +1,8 @@
 """The experiments of the paper and others, and what other programs need: ``riskset bench``.
 
 An experiment draws its data, lets competitors solve the same problem, and yields a
-`BenchmarkRecord` for each: its time, the objective and the KKT residual that it reached, both computed by riskset
-from its coefficients. A time without an equally good objective is not a result.
+`BenchmarkRecord` for each: its time, the objective and the KKT residual that it reached, both
+computed by riskset from its coefficients. A time without an equally good objective is not a result.
 
 ===============  ==============================================================================
 `fixed`          one fit with a fixed L1 penalty, over numbers of rows (section 3.2)
