@@ -36,6 +36,8 @@ class Measurement(Generic[T]):
         Of the last repetition.
     seconds, fastest, slowest : float
         Median and range over the repetitions.
+    cpu : float
+        CPU seconds of all threads, median over the repetitions.
     peak_mb : float or None
         Resident memory at the peak of the first beyond that before, in MiB (Linux only).
     """
@@ -44,6 +46,7 @@ class Measurement(Generic[T]):
     seconds: float
     fastest: float
     slowest: float
+    cpu: float
     peak_mb: float | None
 
     @property
@@ -53,6 +56,7 @@ class Measurement(Generic[T]):
             "seconds": self.seconds,
             "fastest": self.fastest,
             "slowest": self.slowest,
+            "cpu": self.cpu,
             "peak_mb": self.peak_mb,
         }
 
@@ -60,17 +64,19 @@ class Measurement(Generic[T]):
 def measure(work: Callable[[], T], repeats: int = 1, enough: float = math.inf) -> Measurement[T]:
     """Do it several times, or for `enough` seconds, and look at the memory of the first."""
     before = _resident("VmRSS") if _forget_peak() else None
-    taken = []
+    taken, busy = [], []
     peak: float | None = None
     for k in range(repeats):
-        start = time.perf_counter()
+        start, before_cpu = time.perf_counter(), time.process_time()
         result = work()
         taken.append(time.perf_counter() - start)
+        busy.append(time.process_time() - before_cpu)
         if k == 0 and before is not None:
             peak = max(0.0, _resident("VmHWM") - before)
         if sum(taken) >= enough:
             break
-    return Measurement(result, statistics.median(taken), min(taken), max(taken), peak)
+    median, cpu = statistics.median(taken), statistics.median(busy)
+    return Measurement(result, median, min(taken), max(taken), cpu, peak)
 
 
 def steady(work: Callable[[], object], repeats: int, long: float | None = None) -> dict[str, Any]:

@@ -46,6 +46,8 @@ class BenchmarkRecord:
         Seconds to bring the data, sparse columns in memory, into the tool's own form.
     seconds, fastest, slowest : float
         Wall-clock time of the step: median and range of the repetitions.
+    cpu : float
+        CPU seconds of all threads, which other work on the machine hardly changes: median.
     passes : float
         How often the step read every non-zero.
     peak_mb : float
@@ -84,6 +86,7 @@ class BenchmarkRecord:
     seconds: float | None = None
     fastest: float | None = None
     slowest: float | None = None
+    cpu: float | None = None
     passes: float | None = None
     peak_mb: float | None = None
     objective: float | None = None
@@ -128,6 +131,7 @@ HEADS = {
     "n_entries": "non-zeros",
     "n_events": "events",
     "prepare": "prepare, s",
+    "cpu": "CPU, s",
     "peak_mb": "peak, MiB",
     "kkt": "KKT residual",
     "gap": "above the best",

@@ -188,14 +188,15 @@ main <- function(arguments) {
   before <- memory("VmHWM")
   start <- proc.time()[["elapsed"]]
   work <- if (asks) values[[value]](task) else tools[[arguments[1]]](task)
-  ready <- proc.time()[["elapsed"]]
+  ready <- proc.time()
   coef <- work()
-  done <- proc.time()[["elapsed"]]
+  took <- proc.time() - ready
   writeBin(as.numeric(coef), file.path(folder, "coef.bin"))
   variance <- attr(coef, "variance")
   tol <- attr(work, "tol")
   cat(sprintf(
-    '{"prepare": %.6f, "seconds": %.6f, "peak_mb": %s%s%s}', ready - start, done - ready,
+    '{"prepare": %.6f, "seconds": %.6f, "cpu": %.6f, "peak_mb": %s%s%s}',
+    ready[["elapsed"]] - start, took[["elapsed"]], took[["user.self"]] + took[["sys.self"]],
     if (is.na(before)) "null" else sprintf("%.3f", memory("VmHWM") - before),
     if (is.null(variance)) "" else sprintf(', "variance": %.17g', variance),
     if (is.null(tol)) "" else sprintf(', "tol": %.17g', tol)

@@ -321,11 +321,12 @@ def main(arguments: list[str]) -> None:
     else:
         assert rows is not None
         fit = VALUES[tool, value](rows)
-    ready = time.perf_counter()
+    ready, before_cpu = time.perf_counter(), time.process_time()
     coef = np.asarray(fit(), dtype=np.float64).ravel()
-    done = time.perf_counter()
+    done, cpu = time.perf_counter(), time.process_time() - before_cpu
     coef.tofile(folder / "coef.bin")
-    answer = {"prepare": ready - start, "seconds": done - ready, "peak_mb": peak_mb() - before}
+    answer = {"prepare": ready - start, "seconds": done - ready, "cpu": cpu}
+    answer["peak_mb"] = peak_mb() - before
     if task is not None and task.tol is not None:
         answer["tol"] = task.tol
     (folder / "answer.json").write_text(json.dumps(answer))
