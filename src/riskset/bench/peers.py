@@ -224,7 +224,7 @@ class Peers:
         n_strengths = 1 if strengths is None else strengths.size
         answer = self._answer(
             name,
-            (case.model, step, "has_default_tolerance" in task),
+            (case.model, step, task["threads"], "has_default_tolerance" in task),
             (case.cohort.time.size, case.cohort.coef.size, n_strengths),
             lambda folder: hand_over(case, folder, task, strengths),
         )
