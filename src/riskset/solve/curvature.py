@@ -23,6 +23,7 @@ MAX_NEW_COLUMN_SHARE = 0.1
 """A working set that grows by less keeps its curvature; the new columns get their own block."""
 RIDGE_FACTOR = 1.0 + 1e-12
 """Factor of the diagonal of exact curvature, so that rounding leaves it positive definite."""
+SLOW_IF_KEPT = 0.1
 MAX_SLOW_STEPS = 3
 """Steps that did not halve the residual before the curvature is made anew."""
 EXACT_WORK_IF_SLOW = 2e10
@@ -93,8 +94,10 @@ class CurvatureModel:
             self._take(columns, self._exact(columns, eta, now))
             self._taken_at = residual
             return self.matrix
-        # With a good model a step of Newton's method more than halves the residual.
-        self._n_slow = self._n_slow + 1 if residual > 0.5 * self._last else 0
+        # With a good model a step of Newton's method more than halves the residual; with one that is
+        # kept, steps that gain less than a digit take longer together than to make it anew.
+        enough = SLOW_IF_KEPT if self.learns and self.is_exact else 0.5
+        self._n_slow = self._n_slow + 1 if residual > enough * self._last else 0
         self._last = residual
         if self._n_slow >= MAX_SLOW_STEPS and not self._is_coarse:
             self._work = EXACT_WORK_IF_SLOW

@@ -30,6 +30,8 @@ MIN_WORKING_SET = 256
 """Size of a first working set, and of what is added to it at once."""
 MAX_MATRIX_COLUMNS = 2048
 """On larger working sets steps are made by conjugate gradients, without a matrix."""
+MAX_DENSE_MATRIX_COLUMNS = 4096
+"""The same on dense tables, where a product takes longer beside a matrix."""
 MIN_MAP_COLUMNS = 512
 ENTRIES_PER_CUBE = 0.005
 """On smaller ones, too, from the first number on, with fewer entries than this share of q^3: a
@@ -320,9 +322,12 @@ class Minimisation:
 
         Passes of the host then read them, too.
         """
-        q = columns.size
-        is_large = q > MAX_MATRIX_COLUMNS
-        if not is_large and not self.learns and self.beta.size > MAX_FULL_WORKING_SET:
+        q, is_large = columns.size, False
+        if q > MAX_MATRIX_COLUMNS:
+            n_entries = self.problem.design.n_entries(columns)
+            is_dense = n_entries > 0.5 * q * self.problem.design.n_rows
+            is_large = not is_dense or q > MAX_DENSE_MATRIX_COLUMNS
+        elif not self.learns and self.beta.size > MAX_FULL_WORKING_SET:
             most = ENTRIES_PER_CUBE * float(q) ** 3
             is_large = q >= MIN_MAP_COLUMNS and self.problem.design.n_entries(columns) <= most
         found = None

@@ -11,9 +11,9 @@ __all__ = ["newton_step"]
 
 MAX_SWEEPS = 30
 """Sweeps of coordinate descent where it is not known which coordinates are off zero."""
-SWEEP_COST = 60
-"""Where it is, m coordinates of q are off zero and m^2 / (60 q) sweeps are tried first: they take a
-twentieth of the multiplications of the factor of an active set, one at a time."""
+SWEEP_COST = 150
+"""Where it is, m coordinates of q are off zero and m^2 / (150 q) sweeps are tried first: they take
+a fiftieth of the multiplications of the factor of an active set, one at a time."""
 MAX_MOVES = 100
 """Moves of an active set before coordinate descent takes its turn."""
 MAX_ROUNDS = 20
