@@ -94,8 +94,8 @@ class CurvatureModel:
             self._take(columns, self._exact(columns, eta, now))
             self._taken_at = residual
             return self.matrix
-        # With a good model a step of Newton's method more than halves the residual; with one that is
-        # kept, steps that gain less than a digit take longer together than to make it anew.
+        # With a good model a step of Newton's method more than halves the residual. With one that
+        # is kept, steps that gain less than a digit take longer than to make it anew.
         enough = SLOW_IF_KEPT if self.learns and self.is_exact else 0.5
         self._n_slow = self._n_slow + 1 if residual > enough * self._last else 0
         self._last = residual
