@@ -39,10 +39,10 @@ class Solution:
     n_iter, n_passes
         Newton steps, of all stages where the estimate is infinite, and evaluations.
     gradient, gradient_at_zero : (p,) float64
-        Of the log likelihood, in stored units.
+        Of the log likelihood, in stored units; `gradient` is empty in a start at other coefficients.
     eta : (n,) float64
         Linear predictor of the training rows up to a constant, offset included, without the
-        infinite part.
+        infinite part; empty where `gradient` is, or if the rows are elsewhere.
     infinite : (p,) int8
         Sign of each infinite coefficient, 0 for the finite ones.
     directions
