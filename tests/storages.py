@@ -6,10 +6,12 @@ the whole whatever their values are. So any column may be stored in any way, and
 depend on it.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
 from scipy import sparse
 
 from riskset._runtime import Runtime
@@ -40,6 +42,39 @@ def as_mixed(x: np.ndarray) -> Design:
 STORAGES: Mapping[str, Store] = {"dense": as_dense, "sparse": as_sparse, "mixed": as_mixed}
 
 each_storage = pytest.mark.parametrize("store", STORAGES.values(), ids=STORAGES)
+
+EXAMPLES = 15
+"""In each storage: together half as many again as a test has elsewhere."""
+
+
+def given_stored(*args: Any, **kwargs: Any) -> Callable[[Callable[..., None]], Any]:
+    """`hypothesis.given`, for a test that runs in every storage."""
+
+    def decorate(test: Callable[..., None]) -> Any:
+        return each_storage(settings(max_examples=EXAMPLES)(given(*args, **kwargs)(test)))
+
+    return decorate
+
+
+def in_some_storage(name: str, values: Sequence[Any]) -> pytest.MarkDecorator:
+    """Each value in one storage, and in the others in tests that are slow."""
+    pairs = [
+        (value, store, (k + at) % len(STORAGES) == 0)
+        for k, value in enumerate(values)
+        for at, store in enumerate(STORAGES)
+    ]
+    return pytest.mark.parametrize(
+        (name, "store"),
+        [
+            pytest.param(
+                value,
+                STORAGES[store],
+                id=f"{value}-{store}",
+                marks=() if is_quick else pytest.mark.slow,
+            )
+            for value, store, is_quick in pairs
+        ],
+    )
 
 
 def _stored(x: np.ndarray, is_dense: np.ndarray) -> Design:

@@ -12,7 +12,6 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
@@ -20,9 +19,9 @@ from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
 import riskset as rs
-from storages import Store, as_sparse, each_storage
+from storages import Store, as_sparse, each_storage, given_stored
 
-pytestmark = [pytest.mark.portability, each_storage]
+pytestmark = pytest.mark.portability
 
 TOL = 1e-10
 
@@ -119,7 +118,7 @@ def assert_same(one, other, unit=1.0):
 # ---------------------------------------------------------------------------------- weights
 
 
-@given(problems(ties=["breslow"]))
+@given_stored(problems(ties=["breslow"]))
 def test_weight_two_is_the_row_twice(store, problem):
     weight = problem.rng.integers(0, 3, problem.time.size).astype(float)
     weight[:3] = 2.0
@@ -130,7 +129,7 @@ def test_weight_two_is_the_row_twice(store, problem):
     assert_same(weighted.fit(store), repeated.fit(store))
 
 
-@given(problems())
+@given_stored(problems())
 def test_weight_zero_is_the_row_gone(store, problem):
     gone = problem.rng.random(problem.time.size) < 0.3
     gone[:3] = False
@@ -139,7 +138,7 @@ def test_weight_zero_is_the_row_gone(store, problem):
     assert_same(absent.fit(store), problem.rows(~gone).fit(store))
 
 
-@given(problems(penalties=["none"]))
+@given_stored(problems(penalties=["none"]))
 def test_weights_on_another_scale(store, problem):
     weight = problem.arguments.get("sample_weight", np.ones(problem.time.size))
     doubled = problem.rows(slice(None), sample_weight=2 * weight)
@@ -155,7 +154,7 @@ def test_weights_on_another_scale(store, problem):
 # --------------------------------------------------------------------------- rows and times
 
 
-@given(problems())
+@given_stored(problems())
 def test_any_order_of_rows(store, problem):
     order = problem.rng.permutation(problem.time.size)
     model, shuffled = problem.fit(store), problem.rows(order).fit(store)
@@ -165,7 +164,7 @@ def test_any_order_of_rows(store, problem):
         assert_allclose(shuffled.predict(store(problem.x[order])), expected, rtol=1e-5, atol=1e-5)
 
 
-@given(problems())
+@given_stored(problems())
 def test_any_monotone_change_of_time(store, problem):
     def change(t):
         return None if t is None else np.expm1(3 * np.sqrt(t))
@@ -174,7 +173,7 @@ def test_any_monotone_change_of_time(store, problem):
     assert_array_equal(changed.fit(store).coef_, problem.fit(store).coef_)
 
 
-@given(problems())
+@given_stored(problems())
 def test_split_intervals(store, problem):
     """A row that is cut in two at any time while it is at risk."""
     entry = np.zeros(problem.time.size) if problem.entry is None else problem.entry
@@ -198,14 +197,14 @@ def test_split_intervals(store, problem):
     assert_same(problem.fit(store), split.fit(store))
 
 
-@given(problems())
+@given_stored(problems())
 def test_a_constant_in_the_offset(store, problem):
     offset = problem.arguments.get("offset", np.zeros(problem.time.size))
     moved = problem.rows(slice(None), offset=offset + 800.0)
     assert_same(problem.fit(store), moved.fit(store))
 
 
-@given(problems(penalties=["none", "l2"]))
+@given_stored(problems(penalties=["none", "l2"]))
 def test_strata_add_up(store, problem):
     """The log likelihood at given coefficients is the sum over strata fitted alone."""
     coef = problem.rng.normal(size=problem.x.shape[1])
@@ -240,7 +239,7 @@ def test_strata_add_up(store, problem):
 # ------------------------------------------------------------------------------- covariates
 
 
-@given(problems())
+@given_stored(problems())
 def test_any_order_of_columns(store, problem):
     order = problem.rng.permutation(problem.x.shape[1])
     place = np.argsort(order).tolist()
@@ -259,7 +258,7 @@ def test_any_order_of_columns(store, problem):
     assert_same(model, moved)
 
 
-@given(problems(), st.sampled_from([1e-9, 1e-3, 0.37, 1e4, 1e8]))
+@given_stored(problems(), st.sampled_from([1e-9, 1e-3, 0.37, 1e4, 1e8]))
 def test_a_rescaled_column(store, problem, unit):
     x = problem.x.copy()
     x[:, 1] *= unit
@@ -279,7 +278,7 @@ def test_a_rescaled_column(store, problem, unit):
     assert_same(problem.fit(store), rescaled.fit(store), unit=units)
 
 
-@given(problems(), st.sampled_from([-3.0, 1e3, 1e6]))
+@given_stored(problems(), st.sampled_from([-3.0, 1e3, 1e6]))
 def test_a_shifted_column(store, problem, shift):
     x = problem.x.copy()
     # Sparse columns are not centred, and lose the digits that a shift takes.
@@ -315,6 +314,7 @@ def representations(x, y, strata):
     }
 
 
+@each_storage
 @pytest.mark.parametrize("penalty", PENALTIES.values(), ids=PENALTIES)
 def test_sparse_is_dense_is_a_frame_is_a_long_table(store, rng, penalty):
     x = rng.normal(size=(300, 6)) * (rng.random((300, 6)) < [0.1, 0.3, 0.9, 1.0, 0.2, 0.6])
@@ -342,7 +342,7 @@ def test_sparse_is_dense_is_a_frame_is_a_long_table(store, rng, penalty):
 # ---------------------------------------------------------------------- how it is computed
 
 
-@given(problems(penalties=["l1", "l2", "both"]))
+@given_stored(problems(penalties=["l1", "l2", "both"]))
 def test_warm_is_cold(store, problem):
     """Down a path and up again; each solution as if started from 0."""
     with warnings.catch_warnings():
@@ -358,6 +358,7 @@ def test_warm_is_cold(store, problem):
         assert_allclose(path.objectives[k], cold.objective_, rtol=1e-8, atol=1e-8)
 
 
+@each_storage
 @pytest.mark.parametrize("late", [False, True])
 @pytest.mark.parametrize("ties", ["breslow", "efron"])
 def test_same_bits_for_any_number_of_threads(store, rng, late, ties):
@@ -376,6 +377,7 @@ def test_same_bits_for_any_number_of_threads(store, rng, late, ties):
             assert_array_equal(one, other)
 
 
+@each_storage
 @pytest.mark.parametrize(("n", "p"), [(60, 130), (9000, 20)], ids=["wide", "long"])
 def test_a_path_has_the_same_bits_for_any_number_of_threads(store, rng, n, p):
     x = rng.normal(size=(n, p))
@@ -393,7 +395,7 @@ def test_a_path_has_the_same_bits_for_any_number_of_threads(store, rng, n, p):
 # ------------------------------------------------------------------------ infinite estimates
 
 
-@given(problems(penalties=["none", "both"]), st.integers(8, 20))
+@given_stored(problems(penalties=["none", "both"]), st.integers(8, 20))
 def test_the_limit_of_infinite_estimates(store, problem, n):
     """Far along the way to infinity the likelihood is at its limit, and curves add up to events."""
     # Few columns: with many, events are told apart in stages that rounding no longer does.
@@ -445,7 +447,7 @@ def spread_about_mean(x, weight):
     return np.sqrt(weight @ (x - mean) ** 2 / weight.sum())
 
 
-@given(problems())
+@given_stored(problems())
 def test_the_certificate_by_plain_sums(store, problem):
     model = problem.fit(store)
     if model.status_ != "converged":
@@ -472,6 +474,7 @@ def test_the_certificate_by_plain_sums(store, problem):
     assert abs(residual - model.kkt_) <= 1e-11
 
 
+@each_storage
 def test_same_bits_for_any_number_of_blas_threads(store) -> None:
     rng = np.random.default_rng(3)
     x = store(rng.normal(size=(3000, 60)))

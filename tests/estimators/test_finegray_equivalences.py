@@ -13,11 +13,10 @@ from estimators.finegray import TOL, fit, problems, simulated
 from riskset._runtime import Runtime
 from riskset.model.censoring import CensoringDistribution
 from riskset.model.finegray import FineGrayLoss
-from storages import each_storage
+from storages import each_storage, given_stored
 
 
-@each_storage
-@given(p=problems(), stratified=st.booleans())
+@given_stored(p=problems(), stratified=st.booleans())
 def test_without_competing_events_it_is_cox(store, p, stratified):
     x, y = store(p.x), rs.Surv(p.time, p.event == 1)
     data = {"sample_weight": p.weight, "strata": p.stratum if stratified else None}
@@ -45,8 +44,7 @@ def test_without_competing_events_it_is_cox(store, p, stratified):
     assert model.score(x, y) == cox.score(x, y)
 
 
-@each_storage
-@given(p=problems(weighted=True), ties=st.sampled_from(["crr", "finegray"]))
+@given_stored(p=problems(weighted=True), ties=st.sampled_from(["crr", "finegray"]))
 def test_weight_two_is_the_row_twice_in_g_too(store, p, ties):
     rows = np.repeat(np.arange(p.time.size), p.weight.astype(int))
     one = fit(store(p.x), p.y, sample_weight=p.weight, censoring_ties=ties, cluster=np.arange(60))
@@ -57,8 +55,7 @@ def test_weight_two_is_the_row_twice_in_g_too(store, p, ties):
     assert_allclose(one.robust_variance_, two.robust_variance_, rtol=1e-7)
 
 
-@each_storage
-@given(p=problems())
+@given_stored(p=problems())
 def test_weight_zero_is_the_row_gone(store, p):
     weight = p.weight * (p.rng.random(60) < 0.8)
     weight[:6] = 1
@@ -70,8 +67,7 @@ def test_weight_zero_is_the_row_gone(store, p):
     assert_allclose(one.robust_variance_, two.robust_variance_, rtol=1e-7)
 
 
-@each_storage
-@given(p=problems())
+@given_stored(p=problems())
 def test_any_order_of_rows_and_any_monotone_time(store, p):
     model = fit(store(p.x), p.y, sample_weight=p.weight, strata=p.stratum, censoring_group=p.group)
     order = p.rng.permutation(60)

@@ -30,7 +30,7 @@ from riskset.solve import replicates as engine
 from riskset.solve.fit import fit_by_newton
 from riskset.solve.optimality import Problem
 from riskset.solve.result import Solution
-from storages import Store, each_storage
+from storages import Store, each_storage, in_some_storage
 
 INF = np.inf
 
@@ -256,9 +256,8 @@ def test_a_row_drawn_twice_is_one_event_of_twice_the_weight_to_efron(store: Stor
     assert_allclose(estimate.coef, alone.coef, rtol=1e-6, atol=1e-8)
 
 
-@each_storage
+@in_some_storage("kind", ["breslow", "finegray"])
 @pytest.mark.usefixtures("lanes")
-@pytest.mark.parametrize("kind", ["breslow", "finegray"])
 def test_same_bits_for_any_number_of_threads_and_replicates(store: Store, kind: str) -> None:
     cohort = Cohort(kind)
     resampling = ResampledUnits.of(cohort.whole().outcome)

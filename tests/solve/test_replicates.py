@@ -20,7 +20,7 @@ from riskset.solve.optimality import Problem
 from riskset.solve.replicates import Replicate, ReplicateWeights, fit_replicates
 from riskset.solve.replicates_host import HostLanes
 from riskset.solve.result import Solution
-from storages import Store, each_storage
+from storages import Store, in_some_storage
 
 N, P = 400, 12
 KINDS = ("breslow", "efron", "entry", "finegray", "finegray-groups")
@@ -102,9 +102,8 @@ def lanes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bo
     return request.param != "alone"
 
 
-@each_storage
+@in_some_storage("kind", KINDS)
 @pytest.mark.usefixtures("lanes")
-@pytest.mark.parametrize("kind", KINDS)
 def test_a_replicate_is_a_fit_on_its_rows(store: Store, kind: str) -> None:
     cohort = Cohort(kind)
     l1, l2 = penalties(kind)
@@ -124,9 +123,8 @@ def test_a_replicate_is_a_fit_on_its_rows(store: Store, kind: str) -> None:
         assert_allclose(found.log_likelihood, alone.log_likelihood, rtol=1e-10)
 
 
-@each_storage
+@in_some_storage("kind", KINDS)
 @pytest.mark.usefixtures("lanes")
-@pytest.mark.parametrize("kind", KINDS)
 def test_any_number_of_threads_gives_the_same_bits(store: Store, kind: str) -> None:
     cohort = Cohort(kind)
     chosen = multipliers(5, 5)
