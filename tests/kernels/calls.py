@@ -12,7 +12,7 @@ import numpy as np
 from kernels.problems import ALL_SCENES, TABLES, Scene, Table, frozen, make
 from riskset._runtime import Runtime
 from riskset._types import Tail
-from riskset.kernels import matrix_ref, risk_sets_ref, term_means_ref
+from riskset.kernels import life_table_ref, matrix_ref, risk_sets_ref, term_means_ref
 from riskset.kernels.replicates_ref import LaneTail
 
 RUNTIME = Runtime(1)
@@ -422,6 +422,26 @@ def on_order() -> Iterator[Call]:
         yield Call("grouping", "count_near_ties", (frozen(np.argsort(-time)), frozen(time), 16))
 
 
+def on_life_tables() -> Iterator[Call]:
+    """Rows that end at many times, at few, and at 0; times whose words have room for no code."""
+    rng = np.random.default_rng(6)
+    n = 20_000
+    late = rng.exponential(100, n)
+    for time in (late, late[:30], np.floor(late), np.where(late > 30, late * 1e300, 1e-300)):
+        for n_codes in (2, 3, 9):
+            code = frozen(rng.integers(0, n_codes, time.size).astype(np.int8))
+            yield Call("life_table", "count_ends", (frozen(time), code, n_codes, RUNTIME))
+    for m in (1, 700, 20_000):
+        sums = frozen(rng.integers(0, 3, (3, m)) + (np.arange(m) == m - 1))
+        sums = frozen(sums.astype(np.float64))
+        yield Call("life_table", "sum_later", (sums, RUNTIME))
+        for staying in (life_table_ref.sum_later(sums[1:], RUNTIME), np.zeros(m)):
+            args = (sums[1], sums[2] + (staying == 0), frozen(staying), RUNTIME)
+            yield Call("life_table", "survival_steps", args)
+    zero = frozen(np.array([1.0, 2.0, 1.0, 0.0])), frozen(np.array([0.0, 0.0, 1.0, 1.0]))
+    yield Call("life_table", "survival_steps", (*zero, frozen(np.zeros(4)), RUNTIME))
+
+
 CALLS = {
     f"{call.stem}.{call.name}-{name}-{k}": call
     for name, made in (
@@ -433,6 +453,7 @@ CALLS = {
         + [(name, on_matrices(t)) for name, t in TABLES.items()]
         + [("bits", on_bits())]
         + [("order", on_order())]
+        + [("life_table", on_life_tables())]
     )
     for k, call in enumerate(made)
 }

@@ -11,7 +11,7 @@ from riskset.data.causes import CauseLabels, labels_of
 from riskset.data.checks import Places, as_array, as_numbers, complain_rows
 from riskset.data.dataset import Dataset
 from riskset.data.labels import as_codes, code_columns
-from riskset.data.outcome import Outcome, Surv, field_names
+from riskset.data.outcome import Outcome, field_names, read_outcome
 
 __all__ = ["EVERYBODY", "Followup", "own_cause", "split"]
 
@@ -23,7 +23,7 @@ class Followup(NamedTuple):
     """Validated rows of positive weight; `event` is 0 for censored, else the cause; all (n,).
 
     `group` are codes of `labels`. `causes` has the label of each cause; empty if causes are
-    numbers.
+    numbers. Without `has_weights` all rows weigh 1.
     """
 
     time: Rows
@@ -33,6 +33,7 @@ class Followup(NamedTuple):
     group: Index
     labels: tuple[object, ...]
     causes: CauseLabels
+    has_weights: bool = True
 
     @classmethod
     def read(cls, y: object, group: object = None, weight: object = None) -> "Followup":
@@ -49,8 +50,9 @@ class Followup(NamedTuple):
         """`read`, and the number of the stratum of each of its rows."""
         time, event, entry, own, causes = _fields(y)
         weight = own if weight is None else weight
-        surv = Surv(time, event, entry)
-        n_rows, places = surv.size, Places()
+        places = Places()
+        times, events, entries, _ = read_outcome(time, event, entry, None, places)
+        n_rows = times.size
         if n_rows == 0:
             raise InputError("`y` has no rows.", hint="check the filter before it.")
         weights = np.ones(n_rows)
@@ -72,28 +74,33 @@ class Followup(NamedTuple):
         stratum = np.zeros(n_rows, dtype=np.int64)
         if strata is not None:
             stratum = code_columns(strata, "strata", n_rows, places)[0]
-        used = weights > 0
-        empty = np.flatnonzero(np.bincount(codes[used], minlength=len(labels)) == 0)
+        every = weight is None
+        used = weights > 0 if weight is not None else np.ones(n_rows, dtype=bool)
+        if every and group is None:
+            empty = np.zeros(0, dtype=np.int64)
+        else:
+            empty = np.flatnonzero(np.bincount(codes[used], minlength=len(labels)) == 0)
         if empty.size:
             whose = "every row" if group is None else f"every row of group {labels[empty[0]]!r}"
             raise InputError(
                 f"{whose} has weight 0, so no rows are left.",
                 hint="check how the weights were made, or drop the group.",
             )
-        late = surv["entry"] if entry is not None and (surv["entry"] > -np.inf).any() else None
-        every = bool(used.all())
+        every = every or bool(used.all())
+        late = entries if entries is not None and (entries > -np.inf).any() else None
 
         def kept(values: AnyArray) -> AnyArray:
             return np.ascontiguousarray(values) if every else values[used]
 
         found = cls(
-            kept(surv["time"]),
-            kept(surv["event"].astype(np.int64)),
+            kept(times),
+            kept(events),
             None if late is None else kept(late),
             kept(weights),
             kept(codes),
             labels,
             causes,
+            weight is not None,
         )
         return found, kept(stratum)
 

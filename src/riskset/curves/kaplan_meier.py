@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from riskset._errors import InputError, RisksetWarning, counted
+from riskset._runtime import Runtime
 from riskset._types import AnyArray
 from riskset.curves._result import GroupCurves, as_times, known_until, step_values
 from riskset.curves.followup import Followup
@@ -19,14 +20,13 @@ from riskset.curves.intervals import (
 from riskset.curves.life_table import LifeTable, TableSteps
 from riskset.curves.variance import (
     effective_at_risk,
-    greenwood_variance,
     jackknife_hazard_variance,
     jackknife_variance,
-    survival_before,
     xie_liu_variance,
 )
 from riskset.data.causes import cause_code
 from riskset.infer.wald import check_level
+from riskset.kernels.life_table_cpu import survival_steps
 
 __all__ = ["KaplanMeier", "SurvivalCurve", "SurvivalVariance", "choose_variance", "kaplan_meier"]
 
@@ -245,7 +245,9 @@ def choose_variance(variance: str, rows: Followup, known: tuple[str, ...]) -> st
         raise InputError.unknown_name("variance", str(variance), known)
     if variance != "auto":
         return variance
-    return "counts" if (rows.weight == np.floor(rows.weight)).all() else "robust"
+    if not rows.has_weights or (rows.weight == np.floor(rows.weight)).all():
+        return "counts"
+    return "robust"
 
 
 def _chosen(rows: Followup, cause: object) -> NDArray[np.int64]:
@@ -274,19 +276,19 @@ def _chosen(rows: Followup, cause: object) -> NDArray[np.int64]:
 def _curve(
     table: LifeTable, label: object, variance: str, level: float, interval: str
 ) -> SurvivalCurve:
-    at_risk, events = table.at_risk, table.n_events
-    _, survival = survival_before(table)
-    hazard = np.cumsum(events / at_risk)
-    if variance == "counts":
-        hazard_variance = np.cumsum(events / at_risk**2)
-        squared = greenwood_variance(table, survival)
-    elif variance == "xie-liu":
-        hazard_variance = np.cumsum(events / at_risk / effective_at_risk(table))
-        squared = xie_liu_variance(table, survival)
-    else:
-        hazard_variance = jackknife_hazard_variance(table)
-        squared = jackknife_variance(table, 0, 1.0 - survival)
-    standard_error = np.where(survival > 0, np.sqrt(squared), np.nan)
+    events = table.n_events
+    at_risk, survival, standard_error, hazard, hazard_error = survival_steps(
+        events, table.censored, table.staying, Runtime.select()
+    )
+    if variance != "counts":
+        if variance == "xie-liu":
+            hazard_variance = np.cumsum(events / at_risk / effective_at_risk(table))
+            squared = xie_liu_variance(table, survival)
+        else:
+            hazard_variance = jackknife_hazard_variance(table)
+            squared = jackknife_variance(table, 0, 1.0 - survival)
+        standard_error = np.where(survival > 0, np.sqrt(squared), np.nan)
+        hazard_error = np.sqrt(hazard_variance)
     lower, upper = probability_interval(survival, standard_error, level, interval)
     _warn_if_emptied(survival, at_risk, label)
     return SurvivalCurve(
@@ -297,7 +299,7 @@ def _curve(
         lower,
         upper,
         hazard,
-        np.sqrt(hazard_variance),
+        hazard_error,
         at_risk,
         events,
         table.censored,
@@ -306,8 +308,9 @@ def _curve(
 
 
 def _warn_if_emptied(survival: TableSteps, at_risk: TableSteps, label: object) -> None:
-    zero = np.flatnonzero(survival == 0)
+    zero = np.flatnonzero(survival[-2:] == 0)
     if zero.size > 1:
+        zero = np.flatnonzero(survival == 0)
         warnings.warn(
             f"everybody at risk in group {label!r} failed while others were still to enter "
             f"({at_risk[zero[0]]:g} at risk then), so the survival is 0 from there on. "

@@ -16,6 +16,7 @@ from riskset.curves.followup import Followup
 from riskset.data.risk_order import into_risk_sets, risk_order
 from riskset.kernels.grouping_cpu import tally
 from riskset.kernels.late_entry_cpu import sum_at_risk
+from riskset.kernels.life_table_cpu import count_ends, sum_later
 from riskset.kernels.sorting_cpu import stable_order
 
 __all__ = ["LifeTable"]
@@ -28,39 +29,61 @@ TableSteps = NDArray[np.float64]
 class LifeTable:
     """Weighted numbers at each distinct time (m,) at which a follow-up of one group ends.
 
-    `causes` (k,) are the codes that count as events (k, m), and the rows stand in `order` (n,) by
-    time. The weight `staying` is at risk at the time and beyond it.
+    `causes` (k,) are the codes that count as events; `sums` (k + 1, m) has the weight that fails of
+    each, then the weight that is censored.
     """
 
     rows: Followup
     causes: Index
     time: TableSteps
-    order: Index
-    events: NDArray[np.float64]
-    censored: TableSteps
-    staying: TableSteps
+    sums: NDArray[np.float64]
 
     @classmethod
     def build(cls, rows: Followup, causes: Index) -> "LifeTable":
         """Count the rows of one group, in O(n log n); other codes are censored."""
         runtime = Runtime.select()
         kind = np.int8 if causes.size < 128 else np.int64
-        code = np.full(rows.time.size, causes.size, dtype=kind)
-        for k, cause in enumerate(causes):
-            code[rows.event == cause] = k
+        if causes.size == 1:
+            code = np.not_equal(rows.event, causes[0]).view(np.int8)
+        else:
+            code = np.full(rows.time.size, causes.size, dtype=kind)
+            for k, cause in enumerate(causes):
+                code[rows.event == cause] = k
+        if not rows.has_weights:
+            return cls(rows, causes, *count_ends(rows.time, code, causes.size + 1, runtime))
         order = stable_order(rows.time, runtime)
         time, sums = tally(order, rows.time, code, rows.weight, causes.size + 1, runtime)
-        events, censored = sums[:-1], sums[-1]
-        table = cls(rows, causes, time, order, events, censored, np.zeros(time.size))
-        table.staying[:] = table.sum_staying(rows.weight, leaving=sums.sum(axis=0))
+        table = cls(rows, causes, time, sums)
+        table.__dict__["_order"] = order
         return table
+
+    @property
+    def events(self) -> NDArray[np.float64]:
+        """Weight that fails of each cause (k, m)."""
+        return np.asarray(self.sums[:-1])
+
+    @property
+    def censored(self) -> TableSteps:
+        """Weight that is censored (m,)."""
+        return np.asarray(self.sums[-1])
+
+    @functools.cached_property
+    def staying(self) -> TableSteps:
+        """Weight at risk at the time and beyond it (m,)."""
+        if self.has_late_entry:
+            return self.sum_staying(self.rows.weight)
+        return sum_later(self.sums, Runtime.select())
+
+    @functools.cached_property
+    def _order(self) -> Index:
+        return stable_order(self.rows.time, Runtime.select())
 
     @functools.cached_property
     def place(self) -> Index:
         """Position in `time` at which each row ends (n,)."""
-        ends = self.rows.time[self.order]
+        ends = self.rows.time[self._order]
         place = np.empty(ends.size, dtype=np.int64)
-        place[self.order] = np.append(0, np.cumsum(ends[1:] != ends[:-1]))
+        place[self._order] = np.append(0, np.cumsum(ends[1:] != ends[:-1]))
         return place
 
     @functools.cached_property
@@ -91,18 +114,11 @@ class LifeTable:
         """Whether anybody enters after the first time."""
         return self._risk is not None
 
-    def sum_staying(self, value: Rows, leaving: TableSteps | None = None) -> TableSteps:
-        """Sum of a value over the rows that are at risk at each time and stay beyond it (m,).
-
-        `leaving` is its `sum_leaving`, if that is known.
-        """
+    def sum_staying(self, value: Rows) -> TableSteps:
+        """Sum of a value over the rows that are at risk at each time and stay beyond it (m,)."""
         risk, m = self._risk, self.time.size
         if risk is None:
-            leaving = self.sum_leaving(value) if leaving is None else leaving
-            later = np.empty(leaving.size)
-            later[-1] = 0.0
-            np.cumsum(leaving[:0:-1], out=later[-2::-1])
-            return later
+            return sum_later(self.sum_leaving(value)[None, :], Runtime.select())
         rest = np.zeros(m)
         # Everybody counts as an event here, so Efron's sum leaves out those who end at the time.
         sum_at_risk(value[risk.order], risk, True, rest)

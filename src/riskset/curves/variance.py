@@ -14,7 +14,6 @@ __all__ = [
     "aalen_variance",
     "delta_variance",
     "effective_at_risk",
-    "greenwood_variance",
     "jackknife_hazard_variance",
     "jackknife_variance",
     "survival_before",
@@ -27,11 +26,6 @@ def survival_before(table: LifeTable) -> tuple[TableSteps, TableSteps]:
     survivors = table.staying + table.censored
     after = np.asarray(np.cumprod(survivors / table.at_risk))
     return np.append(1.0, after[:-1]).astype(np.float64), after.astype(np.float64)
-
-
-def greenwood_variance(table: LifeTable, survival: TableSteps) -> TableSteps:
-    r"""Variance of a survival curve: :math:`S(t)^2 \sum_{u \le t} d_u / (Y_u (Y_u - d_u))`."""
-    return np.asarray(survival**2 * np.cumsum(_greenwood_terms(table)))
 
 
 def xie_liu_variance(table: LifeTable, survival: TableSteps) -> TableSteps:

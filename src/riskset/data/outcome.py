@@ -19,7 +19,7 @@ from riskset.data.labels import as_codes, code_columns
 from riskset.data.risk_order import into_risk_sets, risk_order
 from riskset.kernels.grouping_cpu import count_near_ties
 
-__all__ = ["Outcome", "Surv", "event_codes", "field_names", "read_events"]
+__all__ = ["Outcome", "Surv", "event_codes", "field_names", "read_events", "read_outcome"]
 
 NEAR_TIE_ULPS = 16
 
@@ -89,28 +89,37 @@ def Surv(  # noqa: N802
     >>> y["event"], y["cause"]
     (array([2, 0, 1]), array(['relapse', '', 'death'], dtype='<U7'))
     """
-    places = Places()
-    times = as_numbers(time, "time", None, places)
-    codes, labels = read_events(event, times.size, places, censored)
-    _check_times(times, None, places)
+    times, codes, entries, labels = read_outcome(time, event, entry, censored, Places())
     fields: list[tuple[str, object]] = [
         ("event", np.int64 if labels or codes.max(initial=0) > 1 else np.bool_),
         ("time", np.float64),
     ]
-    if entry is not None:
-        entries = as_numbers(entry, "entry", times.size, places)
-        _check_times(times, entries, places)
+    if entries is not None:
         fields.append(("entry", np.float64))
     names = np.array(["", *labels.values()])
     if labels:
         fields.append(("cause", names.dtype))
     y = np.empty(times.size, dtype=fields)
     y["event"], y["time"] = codes, times
-    if entry is not None:
+    if entries is not None:
         y["entry"] = entries
     if labels:
         y["cause"] = names[codes]
     return y
+
+
+def read_outcome(
+    time: object, event: object, entry: object, censored: object, places: Places
+) -> tuple[Rows, Index, Rows | None, CauseLabels]:
+    """Times, codes of events, entries if any, and the labels of events if they are text."""
+    times = as_numbers(time, "time", None, places)
+    codes, labels = read_events(event, times.size, places, censored)
+    _check_times(times, None, places)
+    if entry is None:
+        return times, codes, None, labels
+    entries = as_numbers(entry, "entry", times.size, places)
+    _check_times(times, entries, places)
+    return times, codes, entries, labels
 
 
 def read_events(
@@ -126,6 +135,8 @@ def read_events(
             f"`censored` is {censored!r}, but {column} holds no text.",
             hint="leave it out; of numbers, 0 means censored.",
         )
+    if array.ndim == 1 and array.size == n_rows and array.dtype == np.bool_:
+        return array.astype(np.int64), {}
     return event_codes(as_numbers(event, "event", n_rows, places), places), {}
 
 
