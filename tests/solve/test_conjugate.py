@@ -5,8 +5,10 @@ import pytest
 from numpy.testing import assert_allclose
 
 from riskset._runtime import Runtime
+from riskset._types import Features
 from riskset.data import working_columns
 from riskset.data.column_storage import DenseColumns
+from riskset.data.outcome import Outcome
 from riskset.data.working_columns import WorkingColumns
 from riskset.model.cox import CoxLoss
 from riskset.model.curvature_map import CurvatureMap
@@ -121,3 +123,29 @@ def test_columns_that_are_copied_already_serve_again(monkeypatch: pytest.MonkeyP
     r = np.random.default_rng(4).normal(size=problem.x.shape[0])
     assert first.working_columns(some).cross(r).tobytes() == own.cross(r).tobytes()
     assert len(first.working_columns(np.array([0, 1]))) == 2
+
+
+def test_steps_end_where_the_likelihood_no_longer_gains() -> None:
+    # More columns than rows, a weak penalty, and a start far off: the minimum of the quadratic is
+    # worse than the start.
+    rng = np.random.default_rng(3)
+    n, p = 80, 200
+    x = (rng.random((n, p)) < 0.2) * 1.0
+    design, columns = as_sparse(x), np.arange(p)
+    loss = CoxLoss(
+        Outcome.build(rng.exponential(size=n), np.ones(n, dtype=bool)), "breslow", RUNTIME
+    )
+    beta, l1, l2 = rng.normal(size=p), np.zeros(p), np.full(p, 0.01)
+
+    def objective(at: Features) -> float:
+        return 0.5 * float(l2 @ at**2) - loss.evaluate(x @ at).log_likelihood
+
+    gradient = design.cross(loss.evaluate(x @ beta).residual, runtime=RUNTIME)
+    information = loss.information(design, x @ beta, columns)
+    newton = np.linalg.solve(information + np.diag(l2), gradient - l2 * beta)
+    assert objective(beta + newton) > objective(beta)
+    curvature = CurvatureMap.at(loss, WorkingColumns.of(design, columns, RUNTIME), x @ beta)
+    step = conjugate_step(curvature, gradient, beta, l1, l2, 1e-6)
+    assert objective(beta + step) < objective(beta)
+    share_of_newton = min(objective(beta + share * newton) for share in (1.0, 0.5, 0.25))
+    assert objective(beta + step) < share_of_newton

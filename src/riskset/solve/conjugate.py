@@ -9,7 +9,7 @@ doi:10.1007/s10107-015-0965-3.
 
 import numpy as np
 
-from riskset._types import Features
+from riskset._types import Features, Rows
 from riskset.model.curvature_map import CurvatureMap
 
 __all__ = ["conjugate_step"]
@@ -20,6 +20,10 @@ MAX_PRODUCTS = 200
 """In one round."""
 ROUND_ACCURACY = 0.1
 """A round ends when slopes are smaller by so much: it is time to look who changes sign."""
+SHARES = (1.0, 0.5, 0.25)
+"""Of a move, tried in this order."""
+MAX_WORSE = 3
+"""Products that may follow the one whose move gains most."""
 MAX_BEND = 1.8
 """A move is made whole up to this curvature along it per slope; one of 2 would gain nothing."""
 
@@ -59,7 +63,7 @@ def conjugate_step(
         whole = np.zeros(beta.size)
         whole[free] = _conjugate_gradients(
             curvature.some(free), l2[free], diagonal[free], slope[free],
-            0.9 * (goal if is_last else end),
+            0.9 * (goal if is_last else end), looks_ahead=not l1.any(),
         )  # fmt: skip
         if is_last and not ((l1 > 0.0) & ((now + whole) * sign < 0.0)).any():
             return step + whole
@@ -85,27 +89,69 @@ def _size(slope: Features, diagonal: Features) -> float:
 
 
 def _conjugate_gradients(
-    curvature: CurvatureMap, l2: Features, diagonal: Features, slope: Features, tolerance: float
+    curvature: CurvatureMap,
+    l2: Features,
+    diagonal: Features,
+    slope: Features,
+    tolerance: float,
+    *,
+    looks_ahead: bool,
 ) -> Features:
     """Solution of the equations ``(B + diag(l2)) move = slope``, roughly.
 
-    Hestenes & Stiefel (1952), doi:10.6028/jres.049.044, with the diagonal as preconditioner.
+    Hestenes & Stiefel (1952), doi:10.6028/jres.049.044, with the diagonal as preconditioner. If it
+    `looks_ahead`, it ends soon after the move that gains most of the likelihood itself.
     """
     move = np.zeros(slope.size)
     left = slope.copy()
     scaled = left / diagonal
     direction, size = scaled.copy(), float(left @ scaled)
+    ahead = _Lookahead(curvature) if looks_ahead else None
     for _ in range(MAX_PRODUCTS):
-        bent = curvature(direction) + l2 * direction
+        along = curvature.columns.product(direction)
+        bent_along = curvature.of_rows(along)
+        bent = curvature.columns.cross(bent_along) + l2 * direction
         bend = float(direction @ bent)
         if bend <= 0.0:
             break
         share = size / bend
         move += share * direction
+        if ahead is not None:
+            ahead.look(move, 0.5 * share * size, share * along, share * bent_along)
+            if ahead.n_worse >= MAX_WORSE:
+                break
         left -= share * bent
         scaled = left / diagonal
         before, size = size, float(left @ scaled)
         if size <= tolerance**2:
             break
         direction = scaled + (size / before) * direction
-    return move
+    return move if ahead is None or not ahead.best.size else ahead.best
+
+
+class _Lookahead:
+    """The likelihood itself along the moves of conjugate gradients, which costs no product.
+
+    `best` is the move, or share of one, that gains most.
+    """
+
+    def __init__(self, curvature: CurvatureMap) -> None:
+        self.curvature = curvature
+        self.of_rows: Rows | float = 0.0
+        self.bent: Rows | float = 0.0
+        self.quadratic_gain, self.most, self.n_worse = 0.0, 0.0, 0
+        self.best: Features = np.zeros(0)
+
+    def look(self, move: Features, gain: float, of_rows: Rows, bent: Rows) -> None:
+        """One more move: what its quadratic gains beyond the last, and its changes of rows."""
+        self.quadratic_gain += gain
+        self.of_rows, self.bent = self.of_rows + of_rows, self.bent + bent
+        self.n_worse += 1
+        for share in SHARES:
+            missed = self.curvature.missed(share * self.of_rows, share * self.bent)
+            # The slope of the quadratic along such a move is twice what it gains.
+            value = (2 * share - share**2) * self.quadratic_gain + missed
+            if value > self.most:
+                self.most, self.best, self.n_worse = value, share * move, 0
+            if missed >= -0.5 * self.quadratic_gain:
+                break
