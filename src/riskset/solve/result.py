@@ -39,7 +39,8 @@ class Solution:
     n_iter, n_passes
         Newton steps, of all stages where the estimate is infinite, and evaluations.
     gradient, gradient_at_zero : (p,) float64
-        Of the log likelihood, in stored units; `gradient` is empty in a start at other coefficients.
+        Of the log likelihood, in stored units; `gradient` is empty in a start at other
+        coefficients.
     eta : (n,) float64
         Linear predictor of the training rows up to a constant, offset included, without the
         infinite part; empty where `gradient` is, or if the rows are elsewhere.
