@@ -96,15 +96,18 @@ def test_fits_end_where_those_with_a_matrix_do(monkeypatch: pytest.MonkeyPatch, 
     assert_allclose(by_map.objective, by_matrix.objective, rtol=1e-10)
 
 
-def test_any_number_of_threads_gives_the_same_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("l1", [4.0, 0.0])
+def test_any_number_of_threads_gives_the_same_bits(
+    l1: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(prox_newton, "MAX_MATRIX_COLUMNS", 4)
     problem = sparse_problem(2, n=30_000, p=40)
     coefs = [
         fit_by_newton(
             problem.design,
             CoxLoss(problem.outcome, "breslow", Runtime(n_threads)),
-            4 * problem.l1,
-            problem.l2,
+            l1 * problem.l1,
+            problem.l2 + (l1 == 0),
         ).coef
         for n_threads in (1, 3)
     ]
