@@ -186,8 +186,7 @@ class CurvatureModel:
         """Leave out columns and make room for a few new ones; False if too many are new."""
         if np.array_equal(columns, self.columns):
             return True
-        at = np.minimum(np.searchsorted(self.columns, columns), self.columns.size - 1)
-        old = self.columns[at] == columns if self.columns.size else np.zeros(0, dtype=np.bool_)
+        at, old = np.searchsorted(self.columns, columns), np.isin(columns, self.columns)
         n_new = columns.size - int(np.count_nonzero(old))
         if n_new > max(8, MAX_NEW_COLUMN_SHARE * self.columns.size):
             return False
