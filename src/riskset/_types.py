@@ -90,6 +90,33 @@ class RiskSets(NamedTuple):
         return np.repeat(np.arange(self.group_events.size), np.diff(self.group_ptr))
 
 
+class NewtonQuadratic(NamedTuple):
+    r"""What a Newton step on a working set of q columns minimises over the step d.
+
+    .. math::
+        \min_{|d_j| \le b_j} -g'd + \tfrac12 d'Bd
+            + \sum_j \left( l_{1j} |\beta_j + d_j| + \tfrac12 l_{2j} (\beta_j + d_j)^2 \right)
+
+    Attributes
+    ----------
+    curvature : (q, q) float64
+        B, symmetric and positive semidefinite.
+    gradient : (q,) float64
+        g, that of the log likelihood at beta.
+    beta, l1, l2 : (q,) float64
+        Coefficients, and the strengths of their penalties.
+    box : (q,) float64
+        b > 0, the largest step of each coordinate.
+    """
+
+    curvature: Matrix
+    gradient: Features
+    beta: Features
+    l1: Features
+    l2: Features
+    box: Features
+
+
 class Tail(NamedTuple):
     r"""Rows with a competing event, which stay in the risk sets of Fine and Gray's model after it.
 

@@ -5,6 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from kernels.problems import frozen
+from riskset._types import NewtonQuadratic
 from riskset.kernels import (
     active_set_cpu,
     active_set_ref,
@@ -53,7 +54,7 @@ def gap(p: dict[str, np.ndarray], d: np.ndarray) -> float:
 
 def minimise(module, p: dict[str, np.ndarray], sweeps: int = 20_000) -> tuple:
     step, image = np.zeros(p["beta"].size), np.zeros(p["beta"].size)
-    count = module.minimise_quadratic(*p.values(), TIGHT, sweeps, step, image)
+    count = module.minimise_quadratic(NewtonQuadratic(**p), TIGHT, sweeps, step, image)
     return count, step, image
 
 
@@ -80,7 +81,7 @@ def test_continuing_from_a_step_ends_at_once() -> None:
     p = quadratic(7)
     _, step, image = minimise(descent_cpu, p)
     before = step.copy()
-    assert descent_cpu.minimise_quadratic(*p.values(), 1e-9, 5, step, image) == 1
+    assert descent_cpu.minimise_quadratic(NewtonQuadratic(**p), 1e-9, 5, step, image) == 1
     assert_allclose(step, before, atol=1e-9)
 
 
@@ -121,17 +122,19 @@ def test_copies_of_blocks(module, rng: np.random.Generator) -> None:
 
 
 def minimise_active(
-    module, p: dict[str, np.ndarray], start: np.ndarray, *, moves: int = 500, room: int = 99
+    module, p: dict[str, np.ndarray], start: np.ndarray, *, moves: int = 500, capacity: int = 99
 ) -> tuple[bool, np.ndarray, np.ndarray]:
     step, image, q = start.copy(), p["curvature"] @ start, start.size
     free = (p["beta"] + step != 0) | (p["l1"] == 0)
     active = np.flatnonzero(free & (np.abs(step) < p["box"]))
     m = active.size
-    factor = np.full((max(min(q, room), m),) * 2, np.nan)
+    factor = np.full((max(min(q, capacity), m),) * 2, np.nan)
     hessian = p["curvature"][np.ix_(active, active)] + np.diag(p["l2"][active])
     factor[:m, :m] = np.linalg.cholesky(hessian).T
     active = np.append(active, np.zeros(q - m, dtype=np.int64))
-    done = module.minimise_active(*p.values(), TIGHT, moves, active, m, factor, step, image)
+    done = module.minimise_active(
+        NewtonQuadratic(**p), TIGHT, moves, active, m, factor, step, image
+    )
     return done, step, image
 
 
@@ -176,7 +179,7 @@ def test_an_active_set_without_room_says_that_it_did_not_end(module) -> None:
         "curvature": np.eye(3), "gradient": np.array([3.0, 2.9, 2.8]), "beta": np.zeros(3),
         "l1": np.ones(3), "l2": np.zeros(3), "box": np.full(3, 9.0),
     }  # fmt: skip
-    done, step, image = minimise_active(module, p, np.zeros(3), room=2)
+    done, step, image = minimise_active(module, p, np.zeros(3), capacity=2)
     assert not done
     assert_allclose(step, [2.0, 1.9, 0.0])
     assert_array_equal(image, step)

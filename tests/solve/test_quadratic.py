@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from riskset._types import NewtonQuadratic
 from riskset.solve.optimality import violations
 from riskset.solve.quadratic import newton_step
 
@@ -29,7 +30,7 @@ def test_conditions_hold(seed: int) -> None:
     l1 = rng.uniform(0, 2, q) * (rng.random() < 0.6)
     l2 = rng.uniform(0, 2, q) * (rng.random() < 0.5)
     box = np.full(q, rng.choice([0.1, 2.0, 50.0]))
-    step, image = newton_step(b, g, beta, l1, l2, box, 1e-9 * np.abs(g).max())
+    step, image = newton_step(NewtonQuadratic(b, g, beta, l1, l2, box), 1e-9 * np.abs(g).max())
     assert (np.abs(step) <= box * (1 + 1e-12)).all()
     np.testing.assert_allclose(image, b @ step, atol=1e-8 * np.abs(b).max())
     assert residual(b, g, beta, l1, l2, box, step) <= 1e-6 * np.abs(g).max()
@@ -42,5 +43,5 @@ def test_nearly_equal_columns_take_few_sweeps() -> None:
     g = x.T @ rng.normal(size=50)
     zero = np.zeros(6)
     box = np.full(6, 1e9)
-    step, _ = newton_step(b, g, zero, zero, zero, box, 1e-10)
+    step, _ = newton_step(NewtonQuadratic(b, g, zero, zero, zero, box), 1e-10)
     np.testing.assert_allclose(b @ step, g, rtol=1e-6, atol=1e-9)

@@ -5,7 +5,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from riskset._types import Features, Index, Matrix
+from riskset._types import Features, Index, Matrix, NewtonQuadratic
 from riskset.kernels._jit import kernel
 from riskset.kernels._vector import LANES
 from riskset.kernels._vector_dots import dot
@@ -16,12 +16,7 @@ __all__ = ["minimise_active"]
 
 @kernel
 def minimise_active(
-    curvature: Matrix,
-    gradient: Features,
-    beta: Features,
-    l1: Features,
-    l2: Features,
-    box: Features,
+    problem: NewtonQuadratic,
     tolerance: float,
     max_moves: int,
     active: Index,
@@ -30,6 +25,7 @@ def minimise_active(
     step: Features,
     image: Features,
 ) -> bool:
+    curvature, gradient, beta, l1, l2, box = problem
     q, capacity = gradient.size, factor.shape[0]
     sign, pull, move = np.zeros(q), np.empty(capacity), np.empty(capacity)
     imaged = step.copy()
@@ -40,7 +36,7 @@ def minimise_active(
         sign[j] = _sign(beta[j] + step[j])
     for i in range(n_active):
         j = active[i]
-        pull[i] = _slope(j, gradient, image, beta, step, l2) - l1[j] * sign[j]
+        pull[i] = _slope(j, problem, step, image) - l1[j] * sign[j]
     for _ in range(max_moves):
         _solve(factor, pull, n_active, move)
         hit, reach, to = -1, 1.0, 0.0
@@ -65,14 +61,13 @@ def minimise_active(
         _update_image(curvature, step, imaged, image)
         n_before = n_active
         n_active = _join(
-            curvature, gradient, beta, l1, l2, box, tolerance, active, n_active, factor,
-            step, image, sign, is_free, is_out,
-        )  # fmt: skip
+            problem, tolerance, active, n_active, factor, step, image, sign, is_free, is_out
+        )
         if n_active == n_before:
             return not is_out.any()
         for i in range(n_active):
             j = active[i]
-            pull[i] = _slope(j, gradient, image, beta, step, l2) - l1[j] * sign[j]
+            pull[i] = _slope(j, problem, step, image) - l1[j] * sign[j]
     _update_image(curvature, step, imaged, image)
     return False
 
@@ -83,10 +78,9 @@ def _sign(x: float) -> float:
 
 
 @kernel
-def _slope(
-    j: int, gradient: Features, image: Features, beta: Features, step: Features, l2: Features
-) -> float:
-    slope: float = gradient[j] - image[j] - l2[j] * (beta[j] + step[j])
+def _slope(j: int, problem: NewtonQuadratic, step: Features, image: Features) -> float:
+    ridge = problem.l2[j] * (problem.beta[j] + step[j])
+    slope: float = problem.gradient[j] - image[j] - ridge
     return slope
 
 
@@ -102,28 +96,21 @@ def _update_image(curvature: Matrix, step: Features, imaged: Features, image: Fe
 
 
 @kernel
-def _excess(
-    j: int, slope: float, beta: Features, step: Features, l1: Features, box: Features
-) -> float:
+def _excess(j: int, slope: float, problem: NewtonQuadratic, step: Features) -> float:
     """How far the slope at a coordinate that is not free exceeds what holds it, with its sign."""
-    x = beta[j] + step[j]
+    x, l1 = problem.beta[j] + step[j], problem.l1[j]
     if x == 0.0:
-        pull = 0.0 if abs(slope) <= l1[j] else slope - math.copysign(l1[j], slope)
+        pull = 0.0 if abs(slope) <= l1 else slope - math.copysign(l1, slope)
     else:
-        pull = slope - math.copysign(l1[j], x)
-    if abs(step[j]) >= box[j] and pull * step[j] >= 0.0:
+        pull = slope - math.copysign(l1, x)
+    if abs(step[j]) >= problem.box[j] and pull * step[j] >= 0.0:
         return 0.0
     return pull
 
 
 @kernel
 def _join(
-    curvature: Matrix,
-    gradient: Features,
-    beta: Features,
-    l1: Features,
-    l2: Features,
-    box: Features,
+    problem: NewtonQuadratic,
     tolerance: float,
     active: Index,
     n_active: int,
@@ -134,12 +121,12 @@ def _join(
     is_free: NDArray[np.bool_],
     is_out: NDArray[np.bool_],
 ) -> int:
-    q, capacity = gradient.size, factor.shape[0]
+    q, capacity = problem.gradient.size, factor.shape[0]
     excess, column, worst = np.zeros(q), np.empty(capacity), tolerance
     for j in range(q):
         if not is_free[j] and not is_out[j]:
-            slope = _slope(j, gradient, image, beta, step, l2)
-            excess[j] = _excess(j, slope, beta, step, l1, box)
+            slope = _slope(j, problem, step, image)
+            excess[j] = _excess(j, slope, problem, step)
             worst = max(worst, abs(excess[j]))
     for j in range(q):
         if abs(excess[j]) <= tolerance or abs(excess[j]) < JOIN_SHARE * worst:
@@ -147,10 +134,10 @@ def _join(
         if n_active == capacity:
             is_out[j] = True
             break
-        x = beta[j] + step[j]
+        x, own = problem.beta[j] + step[j], problem.curvature[j]
         for i in range(n_active):
-            column[i] = curvature[j, active[i]]
-        if not _append(factor, column, curvature[j, j] + l2[j], n_active):
+            column[i] = own[active[i]]
+        if not _append(factor, column, own[j] + problem.l2[j], n_active):
             is_out[j] = True
             continue
         active[n_active] = j

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from riskset._types import Features, Index, Matrix
+from riskset._types import Features, Index, Matrix, NewtonQuadratic
 
 __all__ = ["minimise_active"]
 
@@ -13,12 +13,7 @@ JOIN_SHARE = 0.1
 
 
 def minimise_active(
-    curvature: Matrix,
-    gradient: Features,
-    beta: Features,
-    l1: Features,
-    l2: Features,
-    box: Features,
+    problem: NewtonQuadratic,
     tolerance: float,
     max_moves: int,
     active: Index,
@@ -27,7 +22,7 @@ def minimise_active(
     step: Features,
     image: Features,
 ) -> bool:
-    r"""Solve the problem of `descent_ref.minimise_quadratic` by a sequence of linear systems.
+    r"""Minimise by a sequence of linear systems.
 
     The first `n_active` of `active` are the coordinates that are free: off zero or unpenalised, and
     inside the box. `factor` R (m, m), upper triangular, has in its first rows and columns
@@ -44,6 +39,7 @@ def minimise_active(
     Processing Systems 19, "Efficient sparse coding algorithms", who call it feature-sign search.
     O(m^2) a move.
     """
+    curvature, gradient, beta, l1, l2, box = problem
     free = [int(j) for j in active[:n_active]]
     sign = np.sign(beta + step)
     left_out: set[int] = set()
@@ -65,8 +61,7 @@ def minimise_active(
             step[free.pop(hit)] = to
             continue
         image[:] = curvature @ step
-        joining = _joining(curvature, gradient - image, beta, l1, l2, box, tolerance, step,
-                           [*free, *left_out])  # fmt: skip
+        joining = _joining(problem, gradient - image, tolerance, step, [*free, *left_out])
         n_before = len(free)
         for j, side in joining:
             if len(free) == factor.shape[0] or _repeats(curvature, l2, free, j):
@@ -81,17 +76,14 @@ def minimise_active(
 
 
 def _joining(
-    curvature: Matrix,
+    problem: NewtonQuadratic,
     pull: Features,
-    beta: Features,
-    l1: Features,
-    l2: Features,
-    box: Features,
     tolerance: float,
     step: Features,
     others: list[int],
 ) -> list[tuple[int, float]]:
     """Coordinates that become free, and the sign that each has or gets."""
+    _, _, beta, l1, l2, box = problem
     x = beta + step
     slope = pull - l2 * x
     excess = np.where(

@@ -2,7 +2,7 @@
 
 import math
 
-from riskset._types import Features, Index, Matrix
+from riskset._types import Features, Index, Matrix, NewtonQuadratic
 from riskset.kernels._jit import kernel
 
 __all__ = ["copy_block", "minimise_quadratic", "secant_update"]
@@ -10,17 +10,13 @@ __all__ = ["copy_block", "minimise_quadratic", "secant_update"]
 
 @kernel
 def minimise_quadratic(
-    curvature: Matrix,
-    gradient: Features,
-    beta: Features,
-    l1: Features,
-    l2: Features,
-    box: Features,
+    problem: NewtonQuadratic,
     tolerance: float,
     max_sweeps: int,
     step: Features,
     image: Features,
 ) -> int:
+    curvature, gradient, beta, l1, l2, box = problem
     q = gradient.size
     # Sweeps over the coordinates that are not at zero, and a full one before it may end.
     full = True

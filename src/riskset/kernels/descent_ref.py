@@ -2,35 +2,26 @@
 
 import numpy as np
 
-from riskset._types import Features, Index, Matrix
+from riskset._types import Features, Index, Matrix, NewtonQuadratic
 
 __all__ = ["copy_block", "minimise_quadratic", "secant_update"]
 
 
 def minimise_quadratic(
-    curvature: Matrix,
-    gradient: Features,
-    beta: Features,
-    l1: Features,
-    l2: Features,
-    box: Features,
+    problem: NewtonQuadratic,
     tolerance: float,
     max_sweeps: int,
     step: Features,
     image: Features,
 ) -> int:
-    r"""Cyclic coordinate descent on a working set of q columns.
+    """Cyclic coordinate descent.
 
-    .. math::
-        \min_{|d_j| \le b_j} -g'd + \tfrac12 d'Bd
-            + \sum_j \left( l_{1j} |\beta_j + d_j| + \tfrac12 l_{2j} (\beta_j + d_j)^2 \right)
-
-    `curvature` B (q, q) is symmetric and positive semidefinite, `gradient` g is that of the log
-    likelihood at beta. A coordinate without curvature goes to the border of its `box` b, or to 0.
-    `step` d is the start and the result, and `image` B d is kept up to date. It ends when no
-    coordinate changes its gradient by more than `tolerance`. Returns the number of sweeps, which is
-    more than `max_sweeps` if it did not converge.
+    A coordinate without curvature goes to the border of its box, or to 0. `step` d is the start and
+    the result, and `image` B d is kept up to date. It ends when no coordinate changes its gradient
+    by more than `tolerance`. Returns the number of sweeps, which is more than `max_sweeps` if it
+    did not converge.
     """
+    curvature, gradient, beta, l1, l2, box = problem
     for sweep in range(1, max_sweeps + 1):
         moved = 0.0
         for j in range(gradient.size):

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from riskset._runtime import Runtime
-from riskset._types import AnyArray, Index, Matrix, Pointer, RiskSets, Rows
+from riskset._types import AnyArray, Index, Matrix, NewtonQuadratic, Pointer, RiskSets, Rows
 from riskset.kernels import descent_ref, matrix_ref
 
 __all__ = [
@@ -229,9 +229,9 @@ def minimise_quadratics(
         own = scale[k] * curvature + (pairs[:, :, k] * sign) @ pairs[:, :, k].T
         use = np.flatnonzero(may_move[:, k])
         d, b_d = np.zeros(use.size), np.zeros(use.size)
-        descent_ref.minimise_quadratic(
-            own[np.ix_(use, use)], gradient[use, k], beta[use, k], l1[use], l2[use],
-            box[use, k], tolerance[k], max_sweeps, d, b_d,
-        )  # fmt: skip
+        problem = NewtonQuadratic(
+            own[np.ix_(use, use)], gradient[use, k], beta[use, k], l1[use], l2[use], box[use, k]
+        )
+        descent_ref.minimise_quadratic(problem, tolerance[k], max_sweeps, d, b_d)
         step[use, k] = d
         image[:, k] = own @ step[:, k]

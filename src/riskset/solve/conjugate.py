@@ -36,7 +36,7 @@ def conjugate_step(
     l2: Features,
     accuracy: float,
 ) -> Features:
-    r"""Minimise the quadratic of `descent_ref.minimise_quadratic`, without a box, roughly.
+    r"""Minimise the quadratic of `NewtonQuadratic`, without a box, roughly.
 
     The slopes that are left are smaller than those at the start by `accuracy`, in the norm
     :math:`\sqrt{s' D^{-1} s}` with the diagonal D. Returns the step (q,).

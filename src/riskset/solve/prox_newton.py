@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from riskset._errors import DeviceError
 from riskset._messages import Note, Value
-from riskset._types import Features, Index, Matrix
+from riskset._types import Features, Index, Matrix, NewtonQuadratic
 from riskset.data.working_columns import WorkingColumns
 from riskset.solve.conjugate import conjugate_step
 from riskset.solve.curvature import RIDGE_FACTOR, CurvatureModel, largest
@@ -282,7 +282,8 @@ class Minimisation:
                 curvature = self.model.at(*here, is_cold=is_cold)
                 self._remember(columns, curvature, gradient)
                 least = 0.03 * residual * problem.kkt_scale * float(spread.min(initial=1.0))
-                step, image = newton_step(curvature, gradient, beta, l1, l2, box, least)
+                quadratic = NewtonQuadratic(curvature, gradient, beta, l1, l2, box)
+                step, image = newton_step(quadratic, least)
             if not step.any():
                 self.stalled |= residual > target
                 break

@@ -3,7 +3,7 @@
 import numpy as np
 import scipy.linalg as sla
 
-from riskset._types import Features, Matrix
+from riskset._types import Features, NewtonQuadratic
 from riskset.kernels import active_set_cpu
 from riskset.kernels import descent_cpu as kernels
 
@@ -19,50 +19,39 @@ MAX_MOVES = 100
 MAX_ROUNDS = 20
 
 
-def newton_step(
-    curvature: Matrix,
-    gradient: Features,
-    beta: Features,
-    l1: Features,
-    l2: Features,
-    box: Features,
-    tolerance: float,
-) -> tuple[Features, Features]:
-    """Minimiser of the quadratic in `descent_ref.minimise_quadratic`, and its image under B.
+def newton_step(problem: NewtonQuadratic, tolerance: float) -> tuple[Features, Features]:
+    """Minimiser of a quadratic, and its image under B.
 
     Coordinate descent finds which coordinates are not at zero; if it is slow, because columns are
     correlated, the equations of those coordinates are solved at once.
     """
     # Coordinate descent is fast where columns are hardly correlated, or where it is not known which
     # coordinates are off zero; else an active set is. In turns, each does its part.
-    problem = curvature, gradient, beta, l1, l2, box, tolerance
-    step, image = np.zeros(gradient.size), np.zeros(gradient.size)
-    n_free = int(np.count_nonzero((beta != 0.0) | (l1 == 0.0)))
-    n_sweeps = n_free**2 // (SWEEP_COST * gradient.size) if n_free else MAX_SWEEPS
-    if n_sweeps and kernels.minimise_quadratic(*problem, n_sweeps, step, image) <= n_sweeps:
+    step, image = np.zeros((2, problem.beta.size))
+    n_free = int(np.count_nonzero((problem.beta != 0.0) | (problem.l1 == 0.0)))
+    n_sweeps = n_free**2 // (SWEEP_COST * step.size) if n_free else MAX_SWEEPS
+    if n_sweeps and _descend(problem, tolerance, n_sweeps, step, image):
         return step, image
     if n_free:  # sweeps that do not suffice move too many coordinates off zero
         step[:], image[:] = 0.0, 0.0
     for _ in range(MAX_ROUNDS):
-        if _finish(*problem, step, image):
+        if _finish(problem, tolerance, step, image):
             break
-        if kernels.minimise_quadratic(*problem, MAX_SWEEPS, step, image) <= MAX_SWEEPS:
+        if _descend(problem, tolerance, MAX_SWEEPS, step, image):
             break
     return step, image
 
 
-def _finish(
-    curvature: Matrix,
-    gradient: Features,
-    beta: Features,
-    l1: Features,
-    l2: Features,
-    box: Features,
-    tolerance: float,
-    step: Features,
-    image: Features,
+def _descend(
+    problem: NewtonQuadratic, tolerance: float, n_sweeps: int, step: Features, image: Features
 ) -> bool:
+    """Sweeps of coordinate descent; whether that is the end."""
+    return kernels.minimise_quadratic(problem, tolerance, n_sweeps, step, image) <= n_sweeps
+
+
+def _finish(problem: NewtonQuadratic, tolerance: float, step: Features, image: Features) -> bool:
     """Go on from the coordinates that are off zero and inside the box; whether that is the end."""
+    curvature, _, beta, l1, l2, box = problem
     free = np.flatnonzero(((beta + step != 0.0) | (l1 == 0.0)) & (np.abs(step) < box))
     n = free.size
     b = np.empty((n, n))
@@ -71,9 +60,9 @@ def _finish(
     lower, failed = sla.lapack.dpotrf(b.T, lower=1, clean=0, overwrite_a=1)
     if failed or not np.isfinite(np.diag(lower)).all():
         return False
-    capacity = min(n + MAX_MOVES, gradient.size)
+    capacity = min(n + MAX_MOVES, beta.size)
     factor, active = np.empty((capacity, capacity)), np.empty(capacity, dtype=np.int64)
     factor[:n, :n], active[:n] = lower.T, free
     return active_set_cpu.minimise_active(
-        curvature, gradient, beta, l1, l2, box, tolerance, MAX_MOVES, active, n, factor, step, image
+        problem, tolerance, MAX_MOVES, active, n, factor, step, image
     )

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from riskset._runtime import Runtime
-from riskset._types import AnyArray, Features, Index, Matrix, Rows
+from riskset._types import AnyArray, Features, Index, Matrix, NewtonQuadratic, Rows
 from riskset.data.design import Design
 from riskset.kernels import replicates_cpu as kernels
 from riskset.kernels._vector import lane_rows
@@ -157,10 +157,11 @@ class HostLanes:
         at = self.columns[mine]
         eta = np.ascontiguousarray(self.eta[:, lane])
         curvature = own.at(at, eta, None, residual, is_cold=False)
-        step[mine, lane], image[mine, lane] = newton_step(
+        quadratic = NewtonQuadratic(
             curvature, self.gradient[mine, lane], self.beta[mine, lane],
-            self.shared.l1[at], self.shared.l2[at], self.box[mine, lane], tolerance,
+            self.shared.l1[at], self.shared.l2[at], self.box[mine, lane],
         )  # fmt: skip
+        step[mine, lane], image[mine, lane] = newton_step(quadratic, tolerance)
 
     def move(self, share: Rows, worse: NDArray[np.bool_] | None) -> Rows:
         if worse is None:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from riskset._types import AnyArray, Features, Matrix, Rows
+from riskset._types import AnyArray, Features, Matrix, NewtonQuadratic, Rows
 from riskset.kernels import descent_ref
 
 __all__ = ["minimise_quadratics"]
@@ -44,10 +44,10 @@ def minimise_quadratics(
         size[k] = np.maximum(np.diag(own), 1e-3 * scale[k] * np.diag(curvature))
         use = np.flatnonzero(may_move[k])
         d, b_d = np.zeros(use.size), np.zeros(use.size)
-        descent_ref.minimise_quadratic(
-            own[np.ix_(use, use)], gradient[k, use], beta[k, use], l1[use], l2[use], box[k, use],
-            float(tolerance[k]), max_sweeps, d, b_d,
-        )  # fmt: skip
+        problem = NewtonQuadratic(
+            own[np.ix_(use, use)], gradient[k, use], beta[k, use], l1[use], l2[use], box[k, use]
+        )
+        descent_ref.minimise_quadratic(problem, float(tolerance[k]), max_sweeps, d, b_d)
         step[k] = 0.0
         step[k, use] = d
         image[k] = own @ step[k]
