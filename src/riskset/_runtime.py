@@ -2,6 +2,7 @@
 
 import functools
 import os
+import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
@@ -44,10 +45,25 @@ def one_blas_thread(function: Callable[P, T]) -> Callable[P, T]:
     return alone
 
 
+class _Thread(threading.local):
+    """The thread that asks."""
+
+    is_worker = False
+    """Whether it belongs to a pool."""
+
+
+_THREAD = _Thread()
+
+
+def _begin_worker() -> None:
+    _THREAD.is_worker = True
+
+
 @functools.cache
 def _pool(process: int, n_workers: int) -> ThreadPoolExecutor:
     # Keyed by process: threads do not survive a fork, and a child must not wait for them.
-    return ThreadPoolExecutor(n_workers, thread_name_prefix=f"riskset-{process}")
+    name = f"riskset-{process}"
+    return ThreadPoolExecutor(n_workers, thread_name_prefix=name, initializer=_begin_worker)
 
 
 @dataclass(frozen=True)
@@ -82,7 +98,7 @@ class Runtime:
 
         The kernel must release the GIL and write each chunk's results to its own place.
         """
-        n_shares = min(self.n_threads, n_chunks)
+        n_shares = self._n_shares(n_chunks)
         if n_shares <= 1:
             kernel(0, n_chunks, *args)
             return
@@ -98,9 +114,14 @@ class Runtime:
     def map(self, task: Callable[[S], T], items: Iterable[S]) -> list[T]:
         """``[task(item), ...]``, the tasks shared out among the threads as they become free.
 
-        A task must not use more than one thread itself: give it a ``Runtime(1)``.
+        What a task shares out itself runs in the thread of the task.
         """
         items = list(items)
-        if min(self.n_threads, len(items)) <= 1:
+        if self._n_shares(len(items)) <= 1:
             return [task(item) for item in items]
         return list(_pool(os.getpid(), self.n_threads).map(task, items))
+
+    def _n_shares(self, n_parts: int) -> int:
+        """Threads to share out parts of work among."""
+        # A worker that waited for others of its pool would wait for ever if all of them did.
+        return 1 if _THREAD.is_worker else min(self.n_threads, n_parts)
