@@ -32,6 +32,7 @@ __all__ = [
     "ESTIMATORS",
     "MODELS",
     "SELECTORS",
+    "WARM_UP_ROWS",
     "Case",
     "Judged",
     "called",
@@ -226,7 +227,11 @@ def called(device: str) -> str:
     return "riskset" if device == "cpu" else f"riskset, {device}"
 
 
+WARM_UP_ROWS = 12_000
+"""Rows of work that is not measured: enough for the kernels that only many rows need."""
+
+
 def warm_up(model: str, **options: Any) -> None:
     """Have all kernels compiled, or loaded, by a fit that is not measured."""
-    case = Case.draw("", model, 2000, 40, 0.05, 1)
+    case = Case.draw("", model, WARM_UP_ROWS, 40, 0.05, 1)
     ESTIMATORS[model](**options).fit(case.design, case.y)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from riskset._types import Matrix
-from riskset.bench.case import SELECTORS, Case, penalty_of
+from riskset.bench.case import SELECTORS, WARM_UP_ROWS, Case, penalty_of
 from riskset.bench.experiment import TOL, WorkExperiment, dots
 from riskset.bench.measure import Measurement, measure
 from riskset.bench.record import BenchmarkRecord
@@ -144,9 +144,11 @@ class Dense(WorkExperiment):
 
     def warm_up(self) -> None:
         """See `WorkExperiment.warm_up`."""
-        _warm_up()
+        for model in ("cox", "finegray"):
+            wide = DenseCase.normal("", 80, 200, 1, model=model)
+            path(wide.estimator(L1(1.0)), wide.x, wide.y, n_penalties=10)
         for variant in VARIANTS.values():
-            few = DenseCase.normal("", 300, 5, 1, **variant.data)
+            few = DenseCase.normal("", WARM_UP_ROWS, 5, 1, **variant.data)
             few.fitted(None, threads=1, tol=TOL, then=variant.then)
 
     def measured(self, work: ChosenWork) -> Iterator[BenchmarkRecord]:
@@ -211,15 +213,6 @@ class Dense(WorkExperiment):
 def _shares(variant: Variant) -> tuple[float, float]:
     """Of L1 and L2 in a strength."""
     return variant.l1_ratio, 1 - variant.l1_ratio
-
-
-def _warm_up() -> None:
-    """Have all kernels compiled, or loaded, by fits that are not measured."""
-    few = DenseCase.normal("", 300, 5, 1)
-    few.estimator().fit(few.x, few.y)
-    for model in ("cox", "finegray"):
-        wide = DenseCase.normal("", 80, 200, 1, model=model)
-        path(wide.estimator(L1(1.0)), wide.x, wide.y, n_penalties=10)
 
 
 def _strengths(case: DenseCase, n: int, l1_ratio: float = 1.0) -> NDArray[np.float64]:

@@ -8,7 +8,7 @@ import numpy as np
 from riskset._runtime import available_threads
 from riskset._types import AnyArray, Rows
 from riskset._version import __version__
-from riskset.bench.case import Case
+from riskset.bench.case import WARM_UP_ROWS, Case
 from riskset.bench.experiment import TOL, WorkExperiment
 from riskset.bench.measure import measure, processor
 from riskset.bench.record import BenchmarkRecord
@@ -34,7 +34,7 @@ class Asked(NamedTuple):
 def values(experiment: WorkExperiment, work: ChosenWork) -> Iterator[BenchmarkRecord]:
     """The time of one computation, ours and then those of the peers, with what came of it."""
     asked = VALUES[work.kind](work.sizes, experiment.seed)
-    few = VALUES[work.kind]((300, *work.sizes[1:]), 1)
+    few = VALUES[work.kind]((WARM_UP_ROWS, *work.sizes[1:]), 1)
     few.compute()  # compiles
     done = measure(asked.compute, **experiment.timing)
     known: dict[str, Any] = {

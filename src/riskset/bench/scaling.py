@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from riskset._runtime import available_threads
-from riskset.bench.case import Case, penalty_of, warm_up
+from riskset.bench.case import WARM_UP_ROWS, Case, penalty_of, warm_up
 from riskset.bench.experiment import STRENGTH, TOL, WorkExperiment, dots
 from riskset.bench.record import BenchmarkRecord, grouped
 from riskset.bench.rows import VALUES, values
@@ -76,7 +76,7 @@ class Scaling(WorkExperiment):
         for model in ("cox", "finegray"):
             warm_up(model, penalty=L1(STRENGTH))
         for penalty in (penalty_of(5.0), penalty_of(0.0, 1.0)):
-            self._claims(2000, 200).fitted(penalty, threads=2, tol=TOL)
+            self._claims(WARM_UP_ROWS, 200).fitted(penalty, threads=2, tol=TOL)
 
     def measured(self, work: ChosenWork) -> Iterator[BenchmarkRecord]:
         """See `WorkExperiment.measured`."""
