@@ -9,7 +9,7 @@ from scipy.interpolate import PchipInterpolator
 
 import riskset as rs
 from parameters import rest_is_slow
-from riskset.infer.crossval.line_search import maximise, strongest_within
+from riskset.infer.crossval.line_search import SearchGrid, maximise, strongest_within
 
 STEP, TOL = math.log(10) / 2, math.log(1.1)
 
@@ -21,7 +21,7 @@ def search(function, start, lower=-6.0, upper=6.0):
         points.append(x)
         return function(x)
 
-    peak = maximise(counted, start, lower, upper, step=STEP, tol=TOL)
+    peak = maximise(counted, start, lower, upper, step=STEP, grid=SearchGrid(TOL))
     assert len(set(points)) == len(points)
     assert peak.best in points
     assert function(peak.best) == max(map(function, points))
@@ -68,7 +68,7 @@ def test_dear_points_beyond_the_top_are_not_visited():
 
     for start in (5.03, 6.18, 5.5, 4.7):
         visited.clear()
-        peak = maximise(function, start, 1.58, 7.33, step=STEP, tol=TOL)
+        peak = maximise(function, start, 1.58, 7.33, step=STEP, grid=SearchGrid(TOL))
         assert abs(peak.best - 3.04) <= TOL
         assert min(visited) > 2.1
         assert len(visited) <= 10
@@ -98,26 +98,56 @@ def test_equal_values_are_no_end():
         -6.0,
         4.0 + 1e-4,
         step=STEP,
-        tol=TOL,
+        grid=SearchGrid(TOL),
     )
     assert abs(peak.best - 3.4) <= TOL
 
 
 @pytest.mark.parametrize(("slope", "edge"), [(1.0, 6.0), (-1.0, -6.0)])
 def test_edges(slope, edge):
-    peak = maximise(lambda x: slope * x, 0.5, -6.0, 6.0, step=STEP, tol=TOL)
+    peak = maximise(lambda x: slope * x, 0.5, -6.0, 6.0, step=STEP, grid=SearchGrid(TOL))
     assert peak.best == edge
 
 
 def test_scores_of_minus_infinity_are_walked_around():
-    peak = maximise(lambda x: -(x**2) if x > -1 else -math.inf, 1.0, -6.0, 6.0, step=STEP, tol=TOL)
+    peak = maximise(
+        lambda x: -(x**2) if x > -1 else -math.inf, 1.0, -6.0, 6.0, step=STEP, grid=SearchGrid(TOL)
+    )
     assert abs(peak.best) <= TOL
 
 
+def test_last_digits_of_scores_do_not_move_the_answer():
+    """Scores differ by 1e-9 between processors, so the top of a parabola moves by up to 1e-5."""
+    rng = np.random.default_rng(3)
+    for top in rng.uniform(2, 6, size=200):
+        start, grid = 4.1, SearchGrid(TOL)
+
+        def score(x, top=top):
+            return -200 * (x - top) ** 2 / (1 + abs(x - top))
+
+        def rounded(x, score=score):
+            return score(x) + 1e-9 * rng.uniform(-1, 1)
+
+        exact = maximise(score, start, 1.58, 7.33, step=STEP, grid=grid)
+        assert maximise(rounded, start, 1.58, 7.33, step=STEP, grid=grid) == exact
+        assert abs(exact.best - top) <= TOL
+
+
+def test_a_start_is_evaluated_as_it_was_given():
+    seen = []
+    start = math.log(7.3)
+    maximise(
+        lambda x: seen.append(x) or -x, start, 0.0, 6.0, step=STEP, grid=SearchGrid(TOL, start)
+    )
+    assert start in seen
+    distances = (np.array(seen) - start) / TOL * 10
+    assert (np.isclose(distances, np.round(distances), atol=1e-9) | (np.array(seen) == 0)).all()
+
+
 def test_strongest_within_a_distance():
-    found = strongest_within(lambda x: -(x**2), 0.0, -2.0, 6.0, step=STEP, tol=TOL)
+    found = strongest_within(lambda x: -(x**2), 0.0, -2.0, 6.0, step=STEP, grid=SearchGrid(TOL))
     assert math.sqrt(2) - TOL <= found <= math.sqrt(2)
-    assert strongest_within(lambda _: 0.0, 0.0, -2.0, 6.0, step=STEP, tol=TOL) == 6.0
+    assert strongest_within(lambda _: 0.0, 0.0, -2.0, 6.0, step=STEP, grid=SearchGrid(TOL)) == 6.0
 
 
 # ------------------------------------------------------------------------------------ cohorts

@@ -219,6 +219,20 @@ def test_offsets_that_hide_the_curvature_at_0() -> None:
     assert_allclose(model.coef_, 40, rtol=1e-9)
 
 
+@pytest.mark.parametrize("seed", range(40))
+def test_terms_that_cancel_do_not_stop_the_steps(seed: int) -> None:
+    # Two rows have their events at once, so the likelihood is greatest where their predictors are
+    # equal. The terms of all others are differences of two predictors of 100 or more, and 0.
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(12, 1))
+    offset = np.append([99.0, 193.0], np.round(rng.normal(scale=120, size=10)))
+    strata = np.append([0, 0], np.arange(1, 11))
+    model = rs.Cox(tol=1e-12, ties="breslow")
+    model.fit(x, rs.Surv(np.ones(12), np.ones(12, bool)), strata=strata, offset=offset)
+    assert model.status_ == "converged"
+    assert_allclose(model.coef_, 94 / (x[0] - x[1]), rtol=1e-12)
+
+
 @pytest.mark.parametrize("model", [rs.Cox(rs.L2(0.7)), rs.FineGray(rs.L2(0.7))])
 def test_a_row_that_alone_is_expected_to_fail(model: rs.Cox | rs.FineGray) -> None:
     # Every event is expected of the last row, so the score is the sum of their distances from it.

@@ -68,6 +68,7 @@ def _totals(
                 x[i] = eta[order[a + i]] - shift
                 score += event_weight[a + i] * x[i]
             chunk_score[c] += score
+            x[n:] = 0.0
             exponentials(rows, 0, (n + LANES - 1) // LANES, rows)
             # Of slices: an index a + i might be negative as far as the compiler knows, and it would
             # gather and scatter.

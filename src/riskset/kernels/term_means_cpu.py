@@ -250,7 +250,8 @@ def _log_masses(eta: Rows, risk: RiskSets) -> Rows:
     log_r = np.empty(risk.order.size)
     for i in range(log_r.size):
         w = risk.weight[i]
-        log_r[i] = eta[risk.order[i]] + (math.log(w) if w != 1.0 else 0.0)
+        log_w = math.log(w) if w > 0.0 else -math.inf
+        log_r[i] = eta[risk.order[i]] + (log_w if w != 1.0 else 0.0)
     return log_r
 
 

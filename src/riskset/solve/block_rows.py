@@ -28,6 +28,7 @@ class _BlockVector:
 
     def __init__(self, rows: "BlockRows", key: int) -> None:
         self._rows, self.key = rows, key
+        self.span = np.nan  # until it is made
 
     def __del__(self) -> None:
         if self.key >= 0:
@@ -39,7 +40,7 @@ class BlockAlong(_BlockVector):
 
     def __init__(self, rows: "BlockRows", key: int, step: Features, columns: Index) -> None:
         super().__init__(rows, key)
-        self.step, self.columns, self.span = step, columns, np.nan
+        self.step, self.columns = step, columns
 
 
 class BlockEta(_BlockVector):
@@ -114,8 +115,8 @@ class BlockRows:
     def at(self, beta: Features) -> BlockEta:
         return self.moved(None, 1.0, self.along(beta, np.arange(beta.size)))
 
-    def span(self, along: BlockAlong) -> float:
-        return float(along.span)
+    def span(self, vector: BlockAlong | BlockEta) -> float:
+        return float(vector.span)
 
     def home(self, eta: BlockEta) -> Rows:
         """See `RowOperator`: linear predictors stay where they are."""
@@ -141,9 +142,10 @@ class BlockRows:
         along.span = max(high for _, high, _ in found) - min(low for low, _, _ in found)
         sums = [risk for _, _, risk in found]
         high = max(one.high for one in sums)
+        eta.span = high - min(one.low for one in sums)
         eta.base = None  # its blocks have it now
         self._latest = None
-        if high - min(one.low for one in sums) >= MAX_ETA_SPAN:
+        if eta.span >= MAX_ETA_SPAN:
             self.was_too_wide = True
             return BlockEvaluation(eta, -np.inf, [])
         units = [np.exp(one.high - high) for one in sums]

@@ -126,7 +126,8 @@ class CoordinateDescent(Minimisation):
         beta, eta = self.beta + moved, self.rows.moved(self.eta, 1.0, along)
         now = self.rows.evaluate(eta)
         self.n_passes += 1
-        if not (self._objective(now, beta) <= objective + self._rounding(objective)):
+        value = self._objective(now, beta)
+        if not (value <= objective or value <= objective + self._rounding(objective)):
             return False
         self.beta, self.eta, self.now = beta, eta, now
         self.gradient = self.rows.cross(now)

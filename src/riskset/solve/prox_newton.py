@@ -147,8 +147,12 @@ class Minimisation:
         return penalty - float(now.log_likelihood)
 
     def _rounding(self, objective: float) -> float:
-        """Changes of the objective that may be rounding of it, or of terms that cancel in it."""
-        return 64 * float(np.finfo(np.float64).eps) * (abs(objective) + self.problem.n_events)
+        """Changes of the objective that may be rounding of it, or of terms that cancel in it.
+
+        An event's term is the difference of two numbers up to the range of eta.
+        """
+        terms = self.problem.n_events * max(1.0, self.rows.span(self.eta))
+        return 64 * float(np.finfo(np.float64).eps) * (abs(objective) + terms)
 
     def _violations(self) -> Features:
         """Violations; 0 for columns that are left out, because others stand for them."""
@@ -370,7 +374,6 @@ class Minimisation:
         objective: float,
     ) -> tuple[float, float] | None:
         """Halve the step until the objective falls; at rounding level any step will do."""
-        slack = self._rounding(objective)
         trial = self.beta.copy()
         share = 1.0
         for _ in range(MAX_HALVINGS):
@@ -380,7 +383,8 @@ class Minimisation:
             self.n_passes += 1
             value = self._objective(now, trial)
             # Armijo's condition: Nocedal & Wright (2006), Numerical Optimization, equation 3.4.
-            if value <= objective - 1e-4 * share * predicted + slack:
+            most = objective - 1e-4 * share * predicted
+            if value <= most or value <= most + self._rounding(objective):
                 self.beta, self.eta, self.now = trial, eta, now
                 self.n_iter += 1
                 return share, value

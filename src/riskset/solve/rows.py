@@ -63,8 +63,8 @@ class RowOperator(Protocol[Eta, Along, Now]):
     def along(self, step: Features, columns: Index) -> Along:
         """What a step adds to the linear predictor."""
 
-    def span(self, along: Along) -> float:
-        """Its range over all rows."""
+    def span(self, vector: Along | Eta) -> float:
+        """The range over all rows of `along` or of a linear predictor that was evaluated."""
 
     def moved(self, eta: Eta, share: float, along: Along) -> Eta:
         """``eta + share along``."""
@@ -115,8 +115,8 @@ class HostRows:
             return self._copied[1].product(step)
         return self.design.product(step, columns, runtime=self.loss.runtime)
 
-    def span(self, along: Rows) -> float:
-        return float(np.ptp(along))
+    def span(self, vector: Rows) -> float:
+        return float(np.ptp(vector))
 
     def moved(self, eta: Rows, share: float, along: Rows) -> Rows:
         return eta + along if share == 1.0 else eta + share * along
@@ -187,8 +187,8 @@ class DeviceRows:
             self._chosen = self.design.choose(columns)
         return self.design.product(self._backend.upload(step[None]), self._chosen)
 
-    def span(self, along: Array) -> float:
-        return float(self.loss.sums.span(along)[0])
+    def span(self, vector: Array) -> float:
+        return float(self.loss.sums.span(vector)[0])
 
     def moved(self, eta: Array, share: float, along: Array) -> Array:
         out = self._backend.empty(eta.shape, eta.dtype)

@@ -10,7 +10,7 @@ import numpy as np
 from riskset._errors import InputError
 from riskset._types import is_count, is_number
 from riskset.infer.crossval.evaluator import WHOLE_TOL, PenaltyEvaluator, ScoredPenalty, are_equal
-from riskset.infer.crossval.line_search import Peak, maximise, strongest_within
+from riskset.infer.crossval.line_search import Peak, SearchGrid, maximise, strongest_within
 from riskset.model.penalty import ElasticNet, Penalty
 from riskset.solve.path import strength_max
 
@@ -127,6 +127,11 @@ class SearchPlan:
             return (self.kind.l1_ratio,)
         return self.l1_ratio
 
+    @property
+    def least_ratio(self) -> float:
+        """The smallest share of L1 that is compared."""
+        return 0.0 if self.l1_ratio == "auto" else min(self.ratios)
+
 
 def explore(engine: PenaltyEvaluator, plan: SearchPlan) -> tuple[list[ScoredPenalty], int, int]:
     """Score penalties as planned; return them, the best and the chosen one.
@@ -218,7 +223,13 @@ class _Explorer:
         default = MIN_RATIO[plan.search] if design.n_rows >= design.n_features else 1e-2
         self.min_ratio = default if plan.min_ratio is None else plan.min_ratio
         self.usual = math.log(START_SHARE) + self._top(1.0)
-        self.start = self.usual if plan.start is None else math.log(plan.start)
+        self.start, origin = self.usual, 0.0
+        if plan.start is not None:
+            self.start = math.log(plan.start)
+            weakest, strongest = math.log(self.l1_max * self.min_ratio), self._top(plan.least_ratio)
+            origin = self.start if weakest <= self.start <= strongest else 0.0
+        # Of absolute strengths: shares of `l1_max` would have its last digits.
+        self.grid = SearchGrid(math.log(NEIGHBOUR), origin)
 
     def run(self) -> None:
         """Score whatever is needed to choose."""
@@ -226,7 +237,7 @@ class _Explorer:
             for ratio in self._ratios_of_grid():
                 self._grid(ratio)
         elif self.plan.l1_ratio == "auto":
-            maximise(self._search, 0.5, 0.0, 1.0, step=RATIO_STEP, tol=RATIO_TOL)
+            maximise(self._search, 0.5, 0.0, 1.0, grid=SearchGrid(RATIO_TOL), step=RATIO_STEP)
         else:
             for ratio in self.plan.ratios:
                 self._search(ratio)
@@ -255,7 +266,8 @@ class _Explorer:
 
     def _search(self, ratio: float) -> float:
         """Best mean score of a share of L1."""
-        lower, upper = math.log(self.l1_max * self.min_ratio), self._top(ratio)
+        lower = self.grid.above(math.log(self.l1_max * self.min_ratio))
+        upper = self.grid.above(self._top(ratio))
         start = self.start if lower <= self.start <= upper else self.usual
         peak = self._peak(start, lower, upper, ratio)
         # Scores hardly change near either end, and a search that started there may stay for noise.
@@ -267,11 +279,16 @@ class _Explorer:
 
     def _peak(self, start: float, lower: float, upper: float, ratio: float) -> Peak:
         """The best strength; the first repetition shows where all of them are worth their time."""
-        tol = first = math.log(NEIGHBOUR)
+        first = self.grid.tol
         seen = None
         if self.engine.scorer.folds.repeats[-1] + 1 >= MIN_REPEATS_TO_PREVIEW:
             seen = maximise(
-                lambda x: self._first_mean(x, ratio), start, lower, upper, step=SEARCH_STEP, tol=tol
+                lambda x: self._first_mean(x, ratio),
+                start,
+                lower,
+                upper,
+                grid=self.grid,
+                step=SEARCH_STEP,
             )
         # At an edge one repetition says too little: there all of them have to look around.
         if seen is None or seen.best in (seen.low, seen.high):
@@ -283,9 +300,9 @@ class _Explorer:
             start,
             lower,
             upper,
+            grid=self.grid,
             step=SEARCH_STEP,
             first=first,
-            tol=tol,
         )
 
     def _towards_one_error(self) -> None:
@@ -296,9 +313,9 @@ class _Explorer:
             lambda x: self._mean(x, ratio),
             math.log(best.strength),
             best.mean - best.se,
-            self._top(ratio),
+            self.grid.above(self._top(ratio)),
+            grid=self.grid,
             step=SEARCH_STEP,
-            tol=math.log(NEIGHBOUR),
         )
 
 
