@@ -1,5 +1,6 @@
 """Tables that the command line reads: long ones, and those in a database."""
 
+import json
 from pathlib import Path
 
 import duckdb
@@ -155,15 +156,27 @@ def test_predictions_may_read_a_long_table_otherwise(run: Run) -> None:
     assert Path("p.csv").read_text() == Path("q.csv").read_text()
 
 
-def test_base_levels_are_told(run: Run) -> None:
+def test_reference_levels(run: Run) -> None:
     Path("rows.csv").write_text(
         "time,event,sex,site\n5,1,m,b\n4,0,f,a\n3,1,m,b\n2,1,f,c\n1,0,m,a\n"
     )
     ended = run("fit", "rows.csv", "--penalty", "l1", "--strength", 0.1, "--out", "fit.json")
     assert "sex f, site a" in ended.out
+    penalty = ["--penalty", "l1", "--strength", 0.1, "--out", "fit.json"]
+    ended = run("fit", "rows.csv", *penalty, "--reference", "site=c", "--reference", "sex=m")
+    assert "sex m, site c" in ended.out
+    assert list(json.loads(Path("fit.json").read_text())["coef"]) == ["sex=f", "site=a", "site=b"]
+    for option, message in {
+        "site": "--reference must be COL=LEVEL, but it is 'site'",
+        "site=d": "level 'd' was not found in column 'site' of rows.csv",
+        "place=a": "column 'place' was not found in rows.csv",
+    }.items():
+        ended = run("fit", "rows.csv", *penalty, "--reference", option)
+        assert ended.code == 2
+        assert message in ended.err
     # With a ridge penalty every level has a coefficient.
     ended = run("fit", "rows.csv", "--penalty", "l2", "--strength", 1, "--out", "fit.json")
-    assert "base levels" not in ended.out
+    assert "reference levels" not in ended.out
 
 
 @pytest.mark.parametrize(

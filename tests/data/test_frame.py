@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable
 
+import duckdb
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -13,6 +14,7 @@ import pyarrow as pa
 import pytest
 from numpy.testing import assert_array_equal
 
+import riskset as rs
 from data import tables
 from riskset._errors import InputError
 from riskset.data import frame as frame_module
@@ -39,11 +41,20 @@ MATRIX = [
 
 @pytest.mark.parametrize("make", tables.FRAMES.values(), ids=tables.FRAMES)
 def test_every_library_gives_the_same_covariates(make: Callable[[pa.Table], object]) -> None:
-    encoder, design = FrameEncoder.fit(make(PATIENTS))
-    assert design.names == encoder.feature_names == NAMES
-    assert_array_equal(design.to_dense(), MATRIX)
-    assert design.factors == (NAMES[:3], NAMES[-2:])
-    assert encoder == FrameEncoder.fit(PATIENTS)[0]
+    patients = make(PATIENTS)
+    encoder, design = FrameEncoder.fit(patients)
+    names, matrix = NAMES, np.array(MATRIX)
+    if make is tables.FRAMES["arrow dictionaries"]:  # in which values stand as they appeared
+        order = [
+            NAMES.index(f"site={site}") for site in dict.fromkeys(PATIENTS["site"].to_pylist())
+        ]
+        stages = dict.fromkeys(PATIENTS["stage"].to_pylist())
+        order += [*range(3, 6), *(NAMES.index(f"stage={stage}") for stage in stages)]
+        names, matrix = tuple(NAMES[j] for j in order), matrix[:, order]
+    assert design.names == encoder.feature_names == names
+    assert_array_equal(design.to_dense(), matrix)
+    assert design.factors == (names[:3], names[-2:])
+    assert (encoder == FrameEncoder.fit(PATIENTS)[0]) == (names == NAMES)
 
 
 @pytest.mark.parametrize("make", tables.FRAMES.values(), ids=tables.FRAMES)
@@ -90,16 +101,81 @@ def test_decimals_are_numbers() -> None:
         assert_array_equal(FrameEncoder.fit(frame)[1].to_dense()[:, 0], [1.25, -2.5, 0])
 
 
-def test_levels_are_sorted_by_value_whatever_the_declared_order() -> None:
+def test_levels_have_the_declared_order() -> None:
     size = pd.Categorical(["mid", "low", "high"], ["low", "mid", "high", "huge"], ordered=True)
     dose = pd.Categorical([10, 2, 1], [10, 2, 1])
     encoder, design = FrameEncoder.fit(pd.DataFrame({"size": size, "dose": dose}))
-    assert design.names == ("size=high", "size=low", "size=mid", "dose=1", "dose=2", "dose=10")
+    assert design.names == ("size=low", "size=mid", "size=high", "dose=10", "dose=2", "dose=1")
     # The same codes may come back as plain integers, as text, or as floats that are categories.
     for codes in ([2, 10], ["2", "10"], pd.Categorical([2.0, 10.0])):
         new = pd.DataFrame({"size": ["high", "high"], "dose": codes})
-        expected = [[1, 0, 0, 0, 1, 0], [1, 0, 0, 0, 0, 1]]
+        expected = [[0, 0, 1, 0, 1, 0], [0, 0, 1, 1, 0, 0]]
         assert_array_equal(encoder.transform(new).to_dense(), expected)
+
+
+AGES = ["young", "middle", "old", "unused"]
+PEOPLE = ["old", "young", "middle", "old", "young"]
+DECLARED = {
+    "pandas": lambda: pd.DataFrame({"age": pd.Categorical(PEOPLE, AGES)}),
+    "pandas ordered": lambda: pd.DataFrame({"age": pd.Categorical(PEOPLE, AGES, ordered=True)}),
+    "polars": lambda: pl.DataFrame({"age": PEOPLE}, schema={"age": pl.Enum(AGES)}),
+    "polars lazy": lambda: pl.LazyFrame({"age": PEOPLE}, schema={"age": pl.Enum(AGES)}),
+    "arrow": lambda: _arrow_factor(),
+    "duckdb": lambda: duckdb.sql(
+        "SELECT age::ENUM('young', 'middle', 'old', 'unused') AS age FROM (VALUES ('old'), "
+        "('young'), ('middle'), ('old'), ('young')) t(age)"
+    ),
+}
+
+
+def _arrow_factor() -> pa.Table:
+    """A factor of R, as Arrow has it; its second chunk has a dictionary of its own."""
+    values = pa.chunked_array(
+        [
+            pa.DictionaryArray.from_arrays([2, 0, 1], AGES),
+            pa.DictionaryArray.from_arrays([1, 0], ["young", "old"]),
+        ]
+    )
+    return pa.table({"age": values})
+
+
+@pytest.mark.parametrize("make", DECLARED.values(), ids=DECLARED)
+def test_every_library_declares_the_order_of_levels(make: Callable[[], object]) -> None:
+    assert FrameEncoder.fit(make())[1].names == ("age=young", "age=middle", "age=old")
+    encoder, design = FrameEncoder.fit(make(), reference={"age": "middle"})
+    assert design.names == ("age=middle", "age=young", "age=old")
+    assert FrameEncoder.from_dict(encoder.to_dict()) == encoder
+
+
+@pytest.mark.parametrize("lazy", [False, True])
+def test_categoricals_of_polars_are_sorted(lazy: bool) -> None:
+    frame = pl.DataFrame({"age": PEOPLE}, schema={"age": pl.Categorical})
+    names = FrameEncoder.fit(frame.lazy() if lazy else frame)[1].names
+    assert names == ("age=middle", "age=old", "age=young")
+
+
+@pytest.mark.parametrize(
+    ("reference", "message"),
+    [
+        ({"agee": "old"}, "column 'agee' was not found.*did you mean 'age'"),
+        ({"age": "Old"}, "level 'Old' was not found in column 'age'.*did you mean 'old'"),
+        ({"size": 1}, "`reference` gives a level of column 'size', which holds numbers"),
+        ({"id": "a"}, "`reference` gives a level of column 'id', which is not a covariate"),
+        ("age=old", "`reference` must give a level for each of its columns, but it is 'age=old'"),
+    ],
+)
+def test_wrong_references(reference: object, message: str) -> None:
+    frame = pa.table(
+        {
+            "age": PEOPLE,
+            "size": [1.5, 2, 3, 4, 5],
+            "id": list("abcde"),
+            "time": [1, 2, 3, 4, 5],
+            "event": [1, 0, 1, 0, 1],
+        }
+    )
+    with pytest.raises(InputError, match=f"(?s){message}"):
+        rs.Dataset.from_frame(frame, id="id", reference=reference)
 
 
 def test_a_single_level_is_a_constant_and_is_reported() -> None:

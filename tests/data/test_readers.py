@@ -6,6 +6,7 @@ from pathlib import Path
 import duckdb
 import numpy as np
 import pyarrow as pa
+import pyarrow.feather
 import pyarrow.parquet
 import pytest
 from numpy.testing import assert_array_equal
@@ -359,3 +360,29 @@ def test_an_entry_without_a_key_is_located(tmp_path: Path) -> None:
     (tmp_path / "long.csv").write_text("rowId,covariateId,covariateValue\n1,5,1\n2,,1\n")
     with pytest.raises(InputError, match=r"1 of 2 entries has one \(first: rowId 2\)"):
         read_dataset(tmp_path / "rows.csv", id="id", covariates=tmp_path / "long.csv")
+
+
+@pytest.mark.parametrize("ending", ["parquet", "arrow", "duckdb"])
+def test_files_declare_the_order_of_levels(ending: str, tmp_path: Path) -> None:
+    ages = pa.DictionaryArray.from_arrays([2, 0, 1, 2], ["young", "middle", "old", "unused"])
+    table = pa.table({"time": [1, 2, 3, 4], "event": [1, 0, 1, 0], "age": ages})
+    path = tmp_path / f"t.{ending}"
+    if ending == "parquet":
+        pyarrow.parquet.write_table(table, path, row_group_size=1)
+    elif ending == "arrow":
+        pyarrow.feather.write_feather(table, path)
+    else:
+        with duckdb.connect(path) as connection:
+            connection.execute("CREATE TYPE ages AS ENUM ('young', 'middle', 'old', 'unused')")
+            connection.execute('CREATE TABLE t AS SELECT * REPLACE (age::ages AS age) FROM "table"')
+    names = ("age=young", "age=middle", "age=old")
+    assert read_dataset(path).design.names == names
+    chosen = read_dataset(path, reference={"age": "old"})
+    assert chosen.design.names == ("age=old", "age=young", "age=middle")
+    # The levels of the fit are those of new data, whatever these declare.
+    again = Schema.from_dict(chosen.schema.to_dict())
+    new = table.set_column(2, "age", [table["age"].cast(pa.string())])
+    assert_array_equal(
+        Dataset.from_schema(again, new).design.to_dense(),
+        [[1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 0, 0]],
+    )

@@ -192,3 +192,77 @@ def test_drop_first_is_a_choice():
     assert repr(rs.L1(1.0, drop_first=False)) == "L1(1.0, drop_first=False)"
     assert rs.L1.from_variance(2.0, drop_first=False).drop_first is False
     assert rs.L2(1.0, drop_first=True).with_strength(5.0).drop_first is True
+
+
+# --------------------------------------------------------------------------------- references
+
+AGES = pd.Series(pd.Categorical(rng.choice(["young", "old"], N), ["young", "old"]))
+AGED = FRAME.assign(group=AGES)
+
+
+def test_a_declared_order_gives_the_ratio_of_its_first_level():
+    """As in R, where a factor with the levels young, old is compared with young."""
+    sorted_by_text = rs.Cox().fit(AGED.assign(group=AGES.astype(str)), Y)
+    declared = rs.Cox().fit(AGED, Y)
+    assert "group=young" in sorted_by_text.covariates_
+    assert declared.covariates_ == (*DROPPED, "group=old")
+    assert_allclose(declared.coef_[-1], -sorted_by_text.coef_[-1], rtol=1e-9)
+    assert_allclose(
+        declared.predict(AGED) - declared.predict(AGED)[0],
+        sorted_by_text.predict(AGED.assign(group=AGES.astype(str)))
+        - sorted_by_text.predict(AGED.assign(group=AGES.astype(str)))[0],
+        atol=1e-8,
+    )
+
+
+REFERENCE = {"site": "c", "sex": "m"}
+CHOSEN = ("age", "site=a", "site=b", "site=d", "sex=f", "dose")
+MODELS = {
+    "cox": lambda **k: rs.Cox(**k).fit(FRAME, Y),
+    "dataset": lambda reference: rs.Cox().fit(
+        rs.Dataset.from_frame(FRAME.assign(time=TIME, event=EVENT), reference=reference)
+    ),
+    "fine-gray": lambda **k: rs.FineGray(**k).fit(FRAME, Y),
+    "cross-validation": lambda **k: rs.CoxCV(penalties=[1.0], folds=2, repeats=1, **k).fit(
+        FRAME, Y
+    ),
+    "fine-gray cross-validation": lambda **k: rs.FineGrayCV(
+        penalties=[1.0], folds=2, repeats=1, score="difference", **k
+    ).fit(FRAME, Y),
+    "causes": lambda **k: rs.CauseSpecificCox(**k).fit(FRAME, Y).models_[1],
+}
+
+
+@pytest.mark.parametrize("make", MODELS.values(), ids=MODELS)
+def test_chosen_references(make, tmp_path):
+    model = make(reference=REFERENCE)
+    assert model.covariates_ == CHOSEN
+    by_name = model.summary()["reference"].to_dict()
+    assert by_name["site=a"] == by_name["site=d"] == "site=c"
+    assert by_name["sex=f"] == "sex=m"
+    assert pd.isna(by_name["age"])
+    model.save(tmp_path / "fit.rsf")
+    again = rs.load(tmp_path / "fit.rsf")
+    assert again.summary()["reference"].to_dict() == by_name
+    assert_array_equal(again.predict(FRAME), model.predict(FRAME))
+
+
+def test_ratios_of_a_chosen_reference_follow_from_those_of_the_first_level():
+    first, chosen = rs.Cox().fit(FRAME, Y), rs.Cox(reference=REFERENCE).fit(FRAME, Y)
+    coef = dict(zip(first.covariates_, first.coef_, strict=True)) | {"site=a": 0.0, "sex=f": 0.0}
+    for name, found in zip(chosen.covariates_, chosen.coef_, strict=True):
+        reference = {"s": "site=c"}.get(name[0]) if name.startswith("site") else None
+        reference = "sex=m" if name.startswith("sex") else reference
+        assert_allclose(found, coef[name] - coef.get(reference, 0.0), atol=1e-8)
+
+
+def test_no_reference_where_every_level_has_a_coefficient():
+    assert "reference" not in rs.Cox(rs.L2(1.0)).fit(FRAME, Y).summary().columns
+    assert "reference" not in rs.Cox().fit(FRAME[["age", "dose"]], Y).summary().columns
+
+
+@pytest.mark.parametrize("X", [FRAME[["age"]].to_numpy(), as_dataset()], ids=["array", "dataset"])
+def test_references_need_a_data_frame(X):
+    y = Y if isinstance(X, np.ndarray) else None
+    with pytest.raises(rs.InputError, match="`reference` chooses levels of the columns of a data"):
+        rs.Cox(reference=REFERENCE).fit(X, y)

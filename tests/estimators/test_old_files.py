@@ -56,8 +56,9 @@ def test_a_saved_model_opens(file, people, tmp_path):
         assert_close(again.predict(new), np.array(expected["predict"], dtype=float))
         survival = again.predict_survival_function(new, TIMES, **strata)
         assert_close(survival, expected["survival"])
+        since = type(again)().get_params(deep=False)  # those that the file is too old to have
         for parameter, value in again.get_params(deep=False).items():
-            known = expected["parameters"][parameter]
+            known = expected["parameters"].get(parameter, since[parameter])
             assert known in (value, repr(value)), parameter
         for key in ("status", "log_likelihood", "kkt", "n_events"):
             assert getattr(again, f"{key}_") == expected[key]

@@ -1,8 +1,10 @@
 """Studies of a table with categories: the verdict and every table know all levels."""
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
+import riskset as rs
 from study.small import people, run
 
 COUNTS = {1: [1200, 700, 700, 700, 700], 0: [1000, 750, 750, 750, 750]}
@@ -128,3 +130,25 @@ def test_a_variable_may_be_the_first_level(tmp_path):
     )
     rows = found.rows("estimates", role="subgroup")
     assert {row["level"] for row in rows} == {"yes", "no"}
+
+
+def test_levels_have_the_declared_order_after_the_reference(tmp_path):
+    columns = people(600)
+    sizes = np.random.default_rng(4).integers(0, 3, 600)
+    columns["size"] = pa.DictionaryArray.from_arrays(sizes, ["small", "medium", "large"])
+
+    def names(folder, **covariates):
+        folder.mkdir()
+        data = {"people": "people.parquet", "treatment": "drug", "id": "id"}
+        found = run(folder, columns, data=data | {"covariates": covariates})
+        rows = found.rows("balance")
+        return [row["name"] for row in rows if row["name"].startswith("size=")]
+
+    declared = ["size=small", "size=medium", "size=large"]
+    assert names(tmp_path / "declared") == declared
+    chosen = names(tmp_path / "chosen", reference={"size": "large"})
+    assert chosen == ["size=large", "size=small", "size=medium"]
+    with pytest.raises(rs.InputError, match="data.covariates.reference: .*column 'sise'"):
+        names(tmp_path / "absent", reference={"sise": "large"})
+    with pytest.raises(rs.InputError, match="level 'huge' was not found in column 'size'"):
+        names(tmp_path / "wrong", reference={"size": "huge"})

@@ -84,11 +84,33 @@ class ColumnOptions(FollowUpOptions):
     cluster: str | None = column("cluster")
     offset: str | None = column("offset")
     drop: list[str] | None = column("drop", more=REPEATED)
+    reference: list[str] | None = column("reference", metavar="COL=LEVEL", more=REPEATED)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._references()
 
     def roles(self, censoring_group: str | None) -> ColumnRoles:
         """What the columns mean, as readers take it."""
         drop = tuple(dict.fromkeys(self.drop or ()))
-        return ColumnRoles(**chosen(self) | {"drop": drop, "censoring_group": censoring_group})
+        made = {"drop": drop, "reference": self._references(), "censoring_group": censoring_group}
+        return ColumnRoles(**chosen(self) | made)
+
+    def _references(self) -> dict[str, str] | None:
+        found: dict[str, str] = {}
+        for text in self.reference or ():
+            name, separator, level = text.partition("=")
+            if not separator or not name:
+                raise InputError(
+                    f"--reference must be COL=LEVEL, but it is {text!r}.",
+                    hint="for example --reference sex=male.",
+                )
+            if name in found:
+                raise InputError(
+                    f"--reference was given twice for column {name!r}.", hint="give it once."
+                )
+            found[name] = level
+        return found or None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -102,7 +102,7 @@ def add_left_out(
     if bases:
         shown = [f"{short(name, 20)} {short(level, 20)}" for name, level in bases][:MAX_BASES]
         more = f", and {len(bases) - MAX_BASES} more" if len(bases) > MAX_BASES else ""
-        table.add_row("base levels", ", ".join(shown) + more)
+        table.add_row("reference levels", ", ".join(shown) + more)
     # A count without words here is reported, too.
     counts = [LEFT_OUT.get(what, what + ": {:,}").format(n) for what, n in n_dropped.items() if n]
     if counts:

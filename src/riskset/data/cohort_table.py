@@ -23,7 +23,16 @@ from riskset.data.frame import FrameEncoder
 from riskset.data.long_covariates import open_covariates, with_covariates
 from riskset.data.outcome_columns import identified
 from riskset.data.schema import LongOptions
-from riskset.data.table import Table, check_present, keys, kind_of, labels, numbers, type_words
+from riskset.data.table import (
+    Table,
+    check_present,
+    keys,
+    kind_of,
+    labels,
+    numbers,
+    plain_values,
+    type_words,
+)
 from riskset.data.table_files import CovariateFile, Duplicates, UnknownRows
 
 __all__ = ["ColumnKind", "CohortTableFile", "columns_of", "covariates_of", "read_columns"]
@@ -87,18 +96,20 @@ def covariates_of(
     *,
     duplicates: Duplicates = "error",
     unknown_rows: UnknownRows = "error",
+    reference: Mapping[str, str] | None = None,
 ) -> tuple[Design, tuple[Note, ...]]:
     """Covariates of everybody, in a file that is mapped into memory.
 
-    `columns` of the table are covariates; `long` is a long table (row, covariate, value), or a
-    design in a file. If `design_file` (.rsd) exists it is opened, otherwise it is written.
+    `columns` of the table are covariates, and `reference` has the levels of some that come first;
+    `long` is a long table (row, covariate, value), or a design in a file. If `design_file` (.rsd)
+    exists it is opened, otherwise it is written.
     """
     if design_file.exists():
         return Design.open(design_file, verify=False), ()
     long_design = design_file.with_name(f".{design_file.stem}-long.rsd")
     with Database() as database:
         table = identified(people.open(database), people.id, must_be_unique=long is not None)
-        wide = FrameEncoder.fit(table, columns)[1]
+        wide = FrameEncoder.fit(table, columns, reference)[1]
         asked = CovariateFile(covariates=long, duplicates=duplicates, unknown_rows=unknown_rows)
         added = open_covariates(
             database,
@@ -118,6 +129,7 @@ def covariates_of(
 
 def _years(table: Table, name: str, array: "pa.ChunkedArray") -> AnyArray:
     check_present(table, name, array)
+    array = plain_values(array)
     kind = kind_of(array.type)
     if kind == "date":
         return np.asarray(pc.year(array).to_numpy()).astype(np.int64)

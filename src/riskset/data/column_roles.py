@@ -13,6 +13,7 @@ import numpy as np
 from riskset._errors import InputError
 from riskset._settings import setting
 from riskset.data.checks import first_repeated
+from riskset.data.levels import check_references
 
 __all__ = ["LABELS", "NUMBERS", "ColumnRoles"]
 
@@ -64,6 +65,10 @@ class ColumnRoles:
     )
     id: str | None = _label("column that identifies rows, for messages and predictions")
     drop: str | Sequence[str] = setting("columns not to use", ())
+    reference: Mapping[str, object] | None = setting(
+        "reference levels of columns of text or categories, by column. Default: the first level",
+        None,
+    )
     cause: int | str | None = setting("code or label of the event of interest", None)
     censored: str | None = setting(
         "label of censoring, if the events are text. Every other label is a cause", None
@@ -77,6 +82,7 @@ class ColumnRoles:
     def __post_init__(self) -> None:
         object.__setattr__(self, "strata", _listed("strata", self.strata))
         object.__setattr__(self, "drop", _listed("drop", self.drop))
+        check_references(self.reference)
         digits = self.time_digits
         if digits is not None and (digits is True or not isinstance(digits, (int, np.integer))):
             raise InputError(

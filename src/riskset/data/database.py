@@ -2,7 +2,7 @@
 
 import re
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,7 +14,14 @@ import pyarrow as pa
 from riskset._errors import InputError
 from riskset._runtime import available_threads
 from riskset.data.frame import as_table
-from riskset.data.table import Table, TableWords, pandas_index
+from riskset.data.table import (
+    Table,
+    TableWords,
+    declared_values,
+    has_order,
+    kind_of,
+    pandas_index,
+)
 from riskset.data.writers import check_folder
 
 __all__ = [
@@ -27,11 +34,14 @@ __all__ = [
     "quoted",
     "file_errors",
     "text",
+    "text_categories",
 ]
 
 MEMORY = "2GB"
 """What the database may hold before it spills to disk."""
 
+MAX_CATEGORIES = 10_000
+"""A column of more categories is read as text: it is not a covariate."""
 
 BATCH_ROWS = 1 << 20
 
@@ -207,17 +217,36 @@ class Database:
         content, view = table.fetch(table.columns), self.new_name()
         self._connection.register(view, content)
         # Relations have the zone of the session that asks, which says nothing of the data.
-        if not isinstance(frame, duckdb.DuckDBPyRelation):
-            view = self._with_local_times(view, content.schema)
-        return self.stored(view, file, table.columns, table.index)
-
-    def _with_local_times(self, view: str, schema: "pa.Schema") -> str:
-        """A view of a frame in which times are as the clocks of their zones showed them."""
-        if local := local_times(schema):
+        is_relation = isinstance(frame, duckdb.DuckDBPyRelation)
+        columns = {} if is_relation else local_times(content.schema)
+        declared = {
+            name: declared_values(content.column(name))
+            for name in text_categories(content.schema)
+            if name not in table.unordered
+        }
+        if columns := columns | self.enums(declared):
             behind, view = view, self.new_name()
             self._behind[view] = behind
-            self.execute(f"CREATE TEMP VIEW {view} AS SELECT *{local} FROM {behind}")
-        return view
+            self.define(view, behind, columns)
+        return self.stored(view, file, table.columns, table.index)
+
+    def define(self, view: str, source: str, columns: Mapping[str, str]) -> None:
+        """A view of a source, some of whose columns are given as SQL."""
+        made = ", ".join(f"{sql} AS {quoted(name)}" for name, sql in columns.items())
+        replaced = f" REPLACE ({made})" if made else ""
+        self.execute(f"CREATE TEMP VIEW {view} AS SELECT *{replaced} FROM {source}")
+
+    def enums(self, declared: Mapping[str, Sequence[object]]) -> dict[str, str]:
+        """SQL of columns of text as categories, whose values are `declared` in their order."""
+        out = {}
+        for name, values in declared.items():
+            words = [str(value) for value in values if value is not None]
+            if 0 < len(words) <= MAX_CATEGORIES:
+                kind = self.new_name()
+                listed = ", ".join(map(text, words))
+                self.execute(f"CREATE TEMP TYPE {kind} AS ENUM ({listed})")
+                out[name] = f"{quoted(name)}::{kind}"
+        return out
 
     def forget(self, stored: StoredTable) -> None:
         """Let go of a frame that was added."""
@@ -244,17 +273,21 @@ class Database:
         return StoredTable(self, view, file, types, index | pandas_index(tuple(types), None))
 
 
-def local_times(schema: "pa.Schema") -> str:
-    """Clause of a SELECT that turns points in time into what the clocks of their zones showed.
+def local_times(schema: "pa.Schema") -> dict[str, str]:
+    """SQL of columns of points in time, as what the clocks of their zones showed.
 
     Points in UTC are not changed: databases use it if they store no zone.
     """
-    local = [
-        f"{_clock(quoted(f.name), f.type.tz)} AS {quoted(f.name)}"
+    return {
+        f.name: _clock(quoted(f.name), f.type.tz)
         for f in schema
         if pa.types.is_timestamp(f.type) and f.type.tz not in (None, "UTC")
-    ]
-    return f" REPLACE ({', '.join(local)})" if local else ""
+    }
+
+
+def text_categories(schema: "pa.Schema") -> list[str]:
+    """Columns of text whose type declares their values in an order."""
+    return [f.name for f in schema if has_order(f) and kind_of(f.type.value_type) == "text"]
 
 
 def _clock(sql: str, zone: str) -> str:

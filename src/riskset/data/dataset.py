@@ -41,7 +41,7 @@ class Dataset:
     ----------
     design : Design
         Covariates of the wide table, including all levels of categories, then covariates of the
-        long table. Models leave out the first level of a category where necessary.
+        long table. Models leave out the first level of a category, the reference, where necessary.
     schema : Schema
         How to read new data in the same way.
     words : Words
@@ -243,11 +243,12 @@ def assemble(
     roles = asked.find(table.columns, table.words.place)
     table = identified(table, roles.id, must_be_unique=long is not None)
     columns = OutcomeColumns.read(table, roles)
-    encoder, wide = FrameEncoder.fit(table, roles.covariates_among(table.data_columns))
+    covariates = roles.covariates_among(table.data_columns)
+    encoder, wide = FrameEncoder.fit(table, covariates, roles.reference)
     design, options, n_dropped, notes = with_covariates(wide, table, long, design_file)
     return Dataset(
         design,
-        Schema(replace(roles, cause=None), encoder, options),
+        Schema(replace(roles, cause=None, reference=None), encoder, options),
         table.words,
         columns,
         cause=asked.cause,

@@ -12,8 +12,16 @@ import pyarrow.parquet
 
 from riskset._errors import InputError
 from riskset.data.csv_file import TextRules, as_key, open_csv
-from riskset.data.database import Database, StoredTable, file_errors, local_times, quoted, text
-from riskset.data.table import pandas_index
+from riskset.data.database import (
+    Database,
+    StoredTable,
+    file_errors,
+    local_times,
+    quoted,
+    text,
+    text_categories,
+)
+from riskset.data.table import declared_values, pandas_index
 
 __all__ = ["Identifiers", "file_format", "has_zones", "open_file"]
 
@@ -108,9 +116,20 @@ def _open_parquet(database: Database, path: Path) -> StoredTable:
         ) from None
     view = database.new_name()
     source = f"read_parquet({text(str(path))}, hive_partitioning = false)"
-    database.execute(f"CREATE TEMP VIEW {view} AS SELECT *{local_times(schema)} FROM {source}")
+    declared = {name: _categories(path, name) for name in text_categories(schema)}
+    database.define(view, source, local_times(schema) | database.enums(declared))
     index = pandas_index(schema.names, schema.metadata)
     return database.stored(view, path.name, schema.names, index)
+
+
+def _categories(path: Path, name: str) -> list[object]:
+    """The values that the type of a column declares, which the database does not read."""
+    with pyarrow.parquet.ParquetFile(path) as file:
+        values: dict[object, None] = {}
+        for group in range(file.num_row_groups):
+            column = file.read_row_group(group, [name], use_threads=False).column(0)
+            values.update(dict.fromkeys(declared_values(column)))
+    return list(values)
 
 
 def has_zones(path: Path) -> bool:

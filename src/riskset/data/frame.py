@@ -22,8 +22,8 @@ from riskset._errors import InputError
 from riskset._types import AnyArray, Factors
 from riskset.data.checks import EXACT, complain_rows, first_repeated
 from riskset.data.design import Design
-from riskset.data.levels import find_levels, level_codes
-from riskset.data.table import Table, kind_of, numbers, pandas_index, refuse_empty
+from riskset.data.levels import find_levels, level_codes, with_references
+from riskset.data.table import Table, has_order, kind_of, numbers, pandas_index, refuse_empty
 
 __all__ = ["FrameEncoder", "as_table", "data_frame"]
 
@@ -57,6 +57,7 @@ def as_table(frame: object) -> Table:
             native.select,
             frozenset(texts),
             index=pandas_index(native.column_names, native.schema.metadata),
+            unordered=frozenset(f.name for f in native.schema if not has_order(f)),
         )
     _check_names(native.columns)
     wrapped = native
@@ -68,7 +69,10 @@ def as_table(frame: object) -> Table:
     texts = {name for name, dtype in native.schema.items() if isinstance(dtype, maybe)}
     names = tuple(native.columns)
     index = pandas_index(names, None)
-    return Table(names, len(native), fetch, frozenset(texts), index=index)
+    is_polars = native.implementation.is_polars()
+    kinds = native.schema.items()
+    unordered = frozenset(name for name, kind in kinds if is_polars and kind == nw.Categorical)
+    return Table(names, len(native), fetch, frozenset(texts), index=index, unordered=unordered)
 
 
 def _eager(frame: object) -> "nw.DataFrame[Any] | pa.Table":
@@ -207,10 +211,13 @@ class FrameEncoder:
 
     A column of numbers or booleans is one covariate of the same name. A column of text or
     categories gives one covariate ``column=level`` for every level, and the design knows that they
-    belong together (`Design.factors`): models leave the first one out where they have to. Levels
-    are sorted (numbers by size, text by character), whatever order a categorical type declares, and
-    only levels that occur count. New data are encoded by the levels seen at the fit: the order of
-    the columns does not matter, and columns that were not there at the fit are ignored.
+    belong together (`Design.factors`): models leave the first one out where they have to, which
+    makes it the reference. Only levels that occur count. They have the order that a categorical
+    type declares: pandas categories, an Enum of polars or DuckDB, an Arrow dictionary, a factor of
+    R. Text and Categoricals of polars have no order, so their levels are sorted. A level that the
+    caller chooses (`reference`) comes before all others. New data are encoded by the levels seen at
+    the fit: the order of the columns does not matter, and columns that were not there at the fit
+    are ignored.
 
     `identifiers`, known after `fit` only, are columns of whole numbers that look like identifiers,
     by their name or because each number occurs once (in 100 rows or more, or in 10 if consecutive).
@@ -226,6 +233,8 @@ class FrameEncoder:
     (('sex=f', 'sex=m'),)
     >>> encoder.transform(pa.table({"sex": ["f"], "age": [48]})).to_dense()
     array([[48.,  1.,  0.]])
+    >>> FrameEncoder.fit(frame, reference={"sex": "m"})[0].feature_names
+    ('age', 'sex=m', 'sex=f')
     """
 
     columns: tuple[str, ...]
@@ -234,12 +243,18 @@ class FrameEncoder:
 
     @classmethod
     def fit(
-        cls, frame: object, columns: Sequence[str] | None = None
+        cls,
+        frame: object,
+        columns: Sequence[str] | None = None,
+        reference: Mapping[str, object] | None = None,
     ) -> tuple["FrameEncoder", Design]:
         """Learn the encoding of a frame, or of some of its columns, and apply it.
 
+        `reference` gives the reference levels of columns of text or categories.
+
         Raises `InputError` if a value is missing or infinite, a column holds dates, lists or mixed
-        types, or a column of text looks like an identifier or like numbers.
+        types, a column of text looks like an identifier or like numbers, or there is no such
+        reference.
         """
         table = as_table(frame)
         refuse_empty(table.n_rows, table.words.place)
@@ -249,7 +264,8 @@ class FrameEncoder:
         maybe = [name for name in names if name in table.texts]
         ahead = _Ahead(table, maybe)
         levels_of = {name: find_levels(table, name, ahead[name]) for name in maybe}
-        encoder = cls(names, {name: levels for name, levels in levels_of.items() if levels})
+        found = {name: levels for name, levels in levels_of.items() if levels}
+        encoder = cls(names, with_references(table, names, found, reference or {}))
         encoder._check_feature_names(table)
         covariates = _Covariates(encoder, table)
         design = encoder._design(covariates, table)

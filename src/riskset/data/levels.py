@@ -4,7 +4,7 @@ A column of numbers that one odd value made text must never silently become cate
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 
 import numpy as np
@@ -18,6 +18,7 @@ from riskset.data.table import (
     DAYS,
     Table,
     check_present,
+    declared_values,
     has_decimal_comma,
     is_number,
     kind_of,
@@ -25,7 +26,14 @@ from riskset.data.table import (
     type_words,
 )
 
-__all__ = ["MANY_LEVELS", "find_levels", "is_missing_code", "level_codes"]
+__all__ = [
+    "MANY_LEVELS",
+    "check_references",
+    "find_levels",
+    "is_missing_code",
+    "level_codes",
+    "with_references",
+]
 
 MANY_LEVELS = 50
 """A column of text with more levels, and more than one for every two rows, is not a category."""
@@ -65,7 +73,9 @@ def _level_text(value: object) -> str:
 
 
 def find_levels(table: Table, name: str, array: "pa.ChunkedArray") -> tuple[str, ...]:
-    """All levels of a column of text or categories, sorted; () for a column of numbers.
+    """All levels that occur in a column of text or categories; () for a column of numbers.
+
+    They have the order that a categorical type declares, and are sorted otherwise.
 
     Raises `InputError` if a value is missing, or the column looks like an identifier or, if it is
     text, like numbers, dates or booleans.
@@ -74,8 +84,13 @@ def find_levels(table: Table, name: str, array: "pa.ChunkedArray") -> tuple[str,
     if kind not in ("text", "category"):
         return ()
     check_present(table, name, array)
-    distinct = plain_values(array.unique()).unique()
-    levels = tuple(map(_level_text, sorted(distinct.to_pylist())))
+    distinct = plain_values(array.unique()).unique().to_pylist()
+    if kind == "category" and name not in table.unordered:
+        declared = {value: place for place, value in enumerate(declared_values(array))}
+        in_order = sorted(distinct, key=declared.__getitem__)
+    else:
+        in_order = sorted(distinct)
+    levels = tuple(map(_level_text, in_order))
     if kind == "text":
         _check_words(table, name, array, levels)
     n_levels, n_rows = len(levels), table.n_rows
@@ -89,6 +104,48 @@ def find_levels(table: Table, name: str, array: "pa.ChunkedArray") -> tuple[str,
             hint="name it with `id` or `cluster`, or leave it out with `drop`.",
         )
     return levels
+
+
+def check_references(reference: object) -> None:
+    """Refuse what does not give levels by column."""
+    if reference is not None and not isinstance(reference, Mapping):
+        raise InputError(
+            f"`reference` must give a level for each of its columns, but it is {reference!r}.",
+            hint="for example reference={'sex': 'male'}.",
+        )
+
+
+def with_references(
+    table: Table,
+    columns: Sequence[str],
+    levels: Mapping[str, tuple[str, ...]],
+    reference: Mapping[str, object],
+) -> dict[str, tuple[str, ...]]:
+    """Levels by column, those that are to be references first.
+
+    `columns` are all covariates of the table, and `levels` has those with levels.
+
+    Raises
+    ------
+    InputError
+        If a column is not a covariate or has no levels, or the level does not occur.
+    """
+    out = dict(levels)
+    for name, value in reference.items():
+        table.need(name)
+        if name not in levels:
+            why = "is not a covariate" if name not in columns else "holds numbers"
+            raise InputError(
+                f"`reference` gives a level of {table.words.column(name)}, which {why}.",
+                hint="name a column of text or categories; if codes are levels, convert them to "
+                "text.",
+            )
+        level = _level_text(value)
+        if level not in levels[name]:
+            place = table.words.column(name)
+            raise InputError.unknown_name("level", level, levels[name], place=place)
+        out[name] = (level, *(other for other in levels[name] if other != level))
+    return out
 
 
 def _check_words(

@@ -42,8 +42,8 @@ class LongOptions:
 class Schema:
     """How a data set was read, so that new data can be read alike.
 
-    `roles` has all columns that have a role, without `cause`. The covariates of the long table
-    stand behind those of the wide table, which `encoder` reads.
+    `roles` has all columns that have a role, without `cause` and `reference`. The covariates of the
+    long table stand behind those of the wide table, which `encoder` reads.
     """
 
     roles: ColumnRoles

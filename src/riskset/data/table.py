@@ -24,8 +24,10 @@ __all__ = [
     "Table",
     "TableWords",
     "check_present",
+    "declared_values",
     "finite_numbers",
     "has_decimal_comma",
+    "has_order",
     "is_number",
     "keys",
     "kind_of",
@@ -84,8 +86,8 @@ class Table:
     """One table of the user, in whatever form.
 
     `fetch` reads some columns, by name, as an Arrow table. `texts` are the columns that may hold
-    text or categories, known without reading them; `index` are those of the index of a pandas
-    frame.
+    text or categories, known without reading them; `unordered` are categories whose type has no
+    order of its own; `index` are the columns of the index of a pandas frame.
     """
 
     columns: tuple[str, ...]
@@ -94,6 +96,7 @@ class Table:
     texts: frozenset[str]
     words: TableWords = field(default_factory=TableWords)
     index: frozenset[str] = frozenset()
+    unordered: frozenset[str] = frozenset()
 
     @property
     def data_columns(self) -> tuple[str, ...]:
@@ -152,6 +155,16 @@ def kind_of(type_: "pa.DataType") -> str:
     return "missing" if types.is_null(type_) else "other"
 
 
+def has_order(field: "pa.Field") -> bool:
+    """Whether an Arrow column has categories whose order its type declares.
+
+    That of a ``Categorical`` of polars is the order in which they appeared.
+    """
+    names = field.metadata or {}
+    appeared = any(name.startswith(b"_PL_CATEGORICAL") for name in names)
+    return pa.types.is_dictionary(field.type) and not appeared
+
+
 def type_words(type_: "pa.DataType") -> str:
     """How messages call an Arrow type."""
     if pa.types.is_date(type_):
@@ -165,6 +178,12 @@ def type_words(type_: "pa.DataType") -> str:
 def plain_values(array: "pa.ChunkedArray") -> "pa.ChunkedArray":
     """The values of a categorical column, where a null may stand in the dictionary, too."""
     return array.cast(array.type.value_type) if pa.types.is_dictionary(array.type) else array
+
+
+def declared_values(array: "pa.ChunkedArray") -> list[object]:
+    """All values that a categorical type declares, in their order; chunks may have several."""
+    chunks = array.unify_dictionaries().chunks
+    return list(dict.fromkeys(chunks[0].dictionary.to_pylist())) if chunks else []
 
 
 def check_present(table: Table, name: str, array: "pa.ChunkedArray", hint: str = MISSING) -> None:

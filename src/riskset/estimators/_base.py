@@ -6,12 +6,10 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from copy import copy
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
@@ -38,7 +36,9 @@ from riskset.estimators._input import (
     lift,
     read_covariates,
     refuse_beside,
+    refuse_reference,
 )
+from riskset.estimators._parameters import PenaltyParameters
 from riskset.estimators.blocks import NO_ROBUST, Blocks, fit_blocks
 from riskset.estimators.fit_file import FACTS, SavedFit, penalty_to_dict, write_archive
 from riskset.estimators.fit_form import EstimatorForm
@@ -52,58 +52,11 @@ from riskset.solve.fit import fit_by_newton
 from riskset.solve.prox_newton import ResidualReport
 from riskset.solve.result import Solution, Status
 
-__all__ = ["SOLVERS", "HazardModelBase", "PenaltyParameters", "as_times"]
+__all__ = ["SOLVERS", "HazardModelBase", "as_times"]
 
 SOLVERS: dict[str, Callable[..., Solution]] = {"newton": fit_by_newton, "ccd": ccd.fit_by_ccd}
-NESTED = "penalty__"
 STEP_ROUNDING = 1e-13
 """A sum along a step to infinity is 0 if it is less of what it is summed from."""
-
-
-class PenaltyParameters(BaseEstimator):  # type: ignore[misc]
-    """Parameters of an estimator, and those of its penalty under names as ``penalty__strength``."""
-
-    penalty: Any
-
-    def _set(self, arguments: Mapping[str, object]) -> None:
-        """Keep the arguments of the constructor, its ``locals()``, as scikit-learn asks for."""
-        for name, value in arguments.items():
-            if name not in ("self", "__class__"):
-                setattr(self, name, value)
-
-    def set_params(self, **params: Any) -> Self:
-        """Set parameters, also of the penalty, for example ``penalty__strength``.
-
-        If several models share the penalty, the others are not changed.
-
-        Raises
-        ------
-        InputError
-            If a parameter of the penalty is set but the model has no penalty, or the penalty has no
-            such parameter.
-        """
-        nested = [name for name in params if name.startswith(NESTED)]
-        if nested:
-            penalty = params.pop("penalty", self.penalty)
-            if not isinstance(penalty, Penalty):
-                what = "there is no penalty" if penalty is None else f"the penalty is {penalty!r}"
-                raise InputError(
-                    f"`{nested[0]}` was given, but {what}.",
-                    hint="start from a penalty, such as penalty=riskset.L1(1.0), or search over "
-                    "`penalty` itself.",
-                )
-            changes = {name.removeprefix(NESTED): params.pop(name) for name in nested}
-            params["penalty"] = copy(penalty).set_params(**changes)
-        super().set_params(**params)
-        return self
-
-    def _take_feature_names(self, other: BaseEstimator) -> None:
-        """Have the columns of X that another estimator was fitted to."""
-        self.n_features_in_ = other.n_features_in_
-        if hasattr(other, "feature_names_in_"):
-            self.feature_names_in_ = other.feature_names_in_
-        elif hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
 
 
 class HazardModelBase(PenaltyParameters, ABC):
@@ -129,6 +82,7 @@ class HazardModelBase(PenaltyParameters, ABC):
 
     penalty: Penalty | None
     cause: int | str | None
+    reference: Mapping[str, object] | None
     device: str
     n_threads: int | None
     tol: float
@@ -218,6 +172,7 @@ class HazardModelBase(PenaltyParameters, ABC):
                 raise InputError(
                     f"{name}={value!r} does not fit in blocks.", hint=f"leave out `{name}`."
                 )
+        refuse_reference(self, blocks)
         censoring = self._block_censoring()
         with self._bar() as report:
             joined, solution, kept, is_penalized = fit_blocks(

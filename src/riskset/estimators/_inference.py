@@ -125,8 +125,10 @@ class HazardModel(HazardModelBase):
             Data frame of the library of X: pandas, polars or Arrow. For other input it is pandas if
             installed, otherwise Arrow. Columns: ``covariate`` (the index in pandas), ``coef``,
             ``hazard_ratio``, ``hazard_ratio_lower``, ``hazard_ratio_upper``, ``standard_error``,
-            ``robust_standard_error`` (if `is_robust_`), ``z``, ``p``. Interval, z and p use the
-            robust standard error if `is_robust_`, and are NaN if it is not defined.
+            ``robust_standard_error`` (if `is_robust_`), ``z``, ``p``, and ``reference`` (if the
+            data have columns of text or categories): the level with which a level is compared.
+            Interval, z and p use the robust standard error if `is_robust_`, and are NaN if it is
+            not defined.
         """
         check_is_fitted(self, "coef_")
         columns = {
@@ -143,6 +145,9 @@ class HazardModel(HazardModelBase):
         with np.errstate(divide="ignore", invalid="ignore"):
             z = self.coef_ / error
         columns |= {"z": z, "p": normal_p_value(z)}
+        if references := self._columns.references:
+            compared = [references.get(name) for name in self.covariates_]
+            columns["reference"] = np.array(compared, dtype=object)
         return data_frame(columns, self._library)
 
     def confidence_interval(

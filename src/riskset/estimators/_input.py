@@ -4,6 +4,7 @@ Tables, arrays and sparse matrices come in here; below there are only validated 
 like at the fit is remembered, and later input is held against it.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -28,6 +29,7 @@ from riskset.data.column_statistics import select_columns
 from riskset.data.dataset import Dataset
 from riskset.data.design import Design
 from riskset.data.frame import FrameEncoder, as_table
+from riskset.data.levels import check_references
 from riskset.data.outcome import Outcome, field_names
 from riskset.data.schema import Schema
 from riskset.model.penalty import Penalty
@@ -42,6 +44,7 @@ __all__ = [
     "frame_library",
     "lift",
     "read_covariates",
+    "refuse_reference",
     "refuse_beside",
 ]
 
@@ -64,6 +67,17 @@ class FittedColumns:
     encoder: FrameEncoder | None = None
     schema: Schema | None = None
     factors: Factors = ()
+
+    @property
+    def references(self) -> dict[str, str]:
+        """Of each level with a coefficient, the level without one that it is compared with."""
+        fitted = set(self.names)
+        found: dict[str, str] = {}
+        for factor in self.factors:
+            absent = [name for name in factor if name not in fitted]
+            if len(absent) == 1:
+                found.update((name, absent[0]) for name in factor if name in fitted)
+        return found
 
 
 class ModelInput(NamedTuple):
@@ -101,6 +115,8 @@ def read_covariates(
     the estimator, whose penalty says which first levels of categories have no column. Later it
     holds X against them, by scikit-learn's rules.
     """
+    if known is None and not _has_text_names(X):
+        refuse_reference(estimator, X)
     if isinstance(X, Dataset):
         design, columns = _read_design(estimator, X.design, known)
         return design, columns if known is not None else replace(columns, schema=X.schema)
@@ -149,7 +165,7 @@ def _read_frame(
 ) -> tuple[Design, FittedColumns]:
     table = as_table(X)
     if known is None:
-        encoder, design = FrameEncoder.fit(table)
+        encoder, design = FrameEncoder.fit(table, reference=_reference_of(estimator))
         design = _for_model(estimator, design)
         estimator.n_features_in_ = len(encoder.columns)
         estimator.feature_names_in_ = np.array(encoder.columns, dtype=object)
@@ -164,6 +180,23 @@ def _read_frame(
     now = tuple(name for name in table.columns if name in kept or name not in table.index)
     _check_names(known.encoder.columns, now)
     return _as_fitted(known.encoder.transform(table), known), known
+
+
+def refuse_reference(estimator: Any, X: object) -> None:
+    """Refuse reference levels for an X that has its columns already."""
+    if _reference_of(estimator):
+        raise InputError(
+            f"`reference` chooses levels of the columns of a data frame, but X is of type "
+            f"{type(X).__name__}.",
+            hint="choose them when the data are read, for example with "
+            "Dataset.from_frame(frame, reference=...).",
+        )
+
+
+def _reference_of(estimator: Any) -> Mapping[str, object] | None:
+    reference: Mapping[str, object] | None = getattr(estimator, "reference", None)
+    check_references(reference)
+    return reference
 
 
 def _for_model(estimator: Any, design: Design) -> Design:

@@ -16,8 +16,9 @@ from riskset.data.causes import named_causes
 from riskset.data.checks import Places, as_numbers
 from riskset.data.dataset import Dataset
 from riskset.data.frame import data_frame
-from riskset.estimators._base import PenaltyParameters, as_times
+from riskset.estimators._base import as_times
 from riskset.estimators._input import frame_library, lift, read_covariates
+from riskset.estimators._parameters import PenaltyParameters
 from riskset.estimators.cox import Cox
 from riskset.model.cox import Ties
 from riskset.model.incidence import incidence_from_hazards
@@ -41,7 +42,7 @@ class CauseSpecificCox(PenaltyParameters):
     causes : sequence of int or str, optional
         Event codes or labels. Default: all that occur. Predicted risks are correct only if all
         causes are included.
-    device, n_threads, tol, max_iter, solver, progress
+    reference, device, n_threads, tol, max_iter, solver, progress
         As in `Cox`.
 
     Attributes
@@ -84,6 +85,7 @@ class CauseSpecificCox(PenaltyParameters):
         *,
         ties: Ties = "breslow",
         causes: Any = None,
+        reference: Mapping[str, object] | None = None,
         device: str = "auto",
         n_threads: int | None = None,
         tol: float = 1e-8,
@@ -140,7 +142,7 @@ class CauseSpecificCox(PenaltyParameters):
 
     def _model(self, penalty: Penalty | None, cause: int | str) -> Cox:
         shared = self.get_params(deep=False)
-        del shared["causes"]
+        del shared["causes"], shared["reference"]  # the covariates have been read
         return Cox(**(shared | {"penalty": penalty, "cause": cause}))
 
     def _penalties(self, causes: AnyArray) -> dict[int | str, Penalty | None]:

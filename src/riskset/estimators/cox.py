@@ -1,5 +1,6 @@
 """The Cox proportional hazards model."""
 
+from collections.abc import Mapping
 from typing import get_args
 
 from riskset._errors import InputError
@@ -31,6 +32,10 @@ class Cox(HazardModel):
     cause : int or str, optional
         Code or label of the event of interest. All other events are censored (the cause-specific
         hazard). Optional if codes are 0 and 1.
+    reference : dict of str to level, optional
+        Reference levels of columns of text or categories in a data frame X, for example ``{"sex":
+        "male"}``. Default: the first level in the order of a categorical type, or of sorted text.
+        `Dataset.from_frame` has its own.
     device : {"auto", "cpu", "cuda"}
         Device for the passes over all rows. "cuda": an NVIDIA GPU, or an error that says what is
         missing (`riskset info` does, too). "auto": a GPU if it is available and likely to be
@@ -118,6 +123,7 @@ class Cox(HazardModel):
         *,
         ties: Ties = "breslow",
         cause: int | str | None = None,
+        reference: Mapping[str, object] | None = None,
         device: str = "auto",
         n_threads: int | None = None,
         tol: float = 1e-8,

@@ -3,6 +3,7 @@
 import math
 import os
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Self, cast
 
@@ -349,7 +350,7 @@ class CoxCV(CrossValidated, Cox):
         Ray (started locally if necessary), instead of in threads. Results are bit-identical.
         Workers map the design from a file in the temporary folder (TMPDIR), or from its own file;
         all workers must be able to read it. If a worker dies, only its current replicates are lost.
-    ties, cause, device, n_threads, tol, max_iter, solver, progress
+    ties, cause, reference, device, n_threads, tol, max_iter, solver, progress
         As for `Cox`. The choice is bit-identical for any number of threads.
 
     Attributes
@@ -429,6 +430,7 @@ class CoxCV(CrossValidated, Cox):
         engine: str | None = None,
         ties: Ties = "breslow",
         cause: int | str | None = None,
+        reference: Mapping[str, object] | None = None,
         device: str = "auto",
         n_threads: int | None = None,
         tol: float = 1e-8,
@@ -456,7 +458,7 @@ class FineGrayCV(CrossValidated, FineGray):
         As for `CoxCV`.
     cause, censoring_ties, censoring_group, censoring_beyond, censoring_weights
         As for `FineGray`.
-    censoring_probability, device, n_threads, tol, max_iter, solver, progress
+    censoring_probability, reference, device, n_threads, tol, max_iter, solver, progress
         As for `FineGray`.
 
     Attributes
@@ -503,6 +505,7 @@ class FineGrayCV(CrossValidated, FineGray):
         censoring_beyond: BeyondSupport = "zero",
         censoring_weights: CensoringWeights = "case",
         censoring_probability: object = None,
+        reference: Mapping[str, object] | None = None,
         device: str = "auto",
         n_threads: int | None = None,
         tol: float = 1e-8,

@@ -1,5 +1,6 @@
 """The Fine-Gray model of the subdistribution hazard, for competing risks."""
 
+from collections.abc import Mapping
 from typing import ClassVar, get_args
 
 import numpy as np
@@ -75,7 +76,7 @@ class FineGray(HazardModel):
     censoring_probability : (n,) numbers, optional
         G(time-) of each row, used instead of the Kaplan-Meier estimate. Rows with an event at the
         same time must have the same value.
-    device, n_threads, tol, max_iter, solver, progress
+    reference, device, n_threads, tol, max_iter, solver, progress
         As for `Cox`.
 
     Attributes
@@ -135,6 +136,7 @@ class FineGray(HazardModel):
         censoring_beyond: BeyondSupport = "zero",
         censoring_weights: CensoringWeights = "case",
         censoring_probability: object = None,
+        reference: Mapping[str, object] | None = None,
         device: str = "auto",
         n_threads: int | None = None,
         tol: float = 1e-8,

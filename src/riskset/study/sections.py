@@ -80,6 +80,9 @@ class TableCovariates:
         None,
     )
     drop: tuple[str, ...] = setting("columns that are not covariates", ())
+    reference: dict[str, str] = setting(
+        "the reference levels of columns of text; left out: the first level of each", dict
+    )
     unknown_rows: Literal["error", "drop"] = setting(
         "what to do with entries of people who are not in the table", "error"
     )

@@ -57,8 +57,8 @@ class TableSource:
         prints = [checksum(path) for path in files]
         self._columns = read_columns(used.file, used.wanted)
         self._check_people()
-        # With the covariates of every level; those kept by an earlier run had not the first.
-        self._key = digest("read every level", prints, study.settings["data"])
+        # Those that an earlier version of the package kept have levels in another order.
+        self._key = digest("read levels in their order", prints, study.settings["data"])
         self.design, notes = covariates_of(
             used.file,
             used.covariates,
@@ -66,6 +66,7 @@ class TableSource:
             cache.path("covariates", f"{digest(self._key, used.covariates)}.rsd"),
             duplicates=data.covariates.duplicates,
             unknown_rows=data.covariates.unknown_rows,
+            reference=data.covariates.reference,
         )
         self._notes = [*notes, *self._others()]
         self.sources: list[dict[str, object]] = [
@@ -306,7 +307,12 @@ class _Roles:
     def covariates(self, used: set[str]) -> tuple[str, ...]:
         """Columns that are covariates."""
         section = self._data.covariates
-        for word, given in (("columns", section.columns or ()), ("drop", section.drop)):
+        lists = {
+            "columns": section.columns or (),
+            "drop": section.drop,
+            "reference": tuple(section.reference),
+        }
+        for word, given in lists.items():
             for name in given:
                 self._check(name, "data", "covariates", word)
         if section.columns is not None:
