@@ -442,6 +442,21 @@ def on_life_tables() -> Iterator[Call]:
     yield Call("life_table", "survival_steps", (*zero, frozen(np.zeros(4)), RUNTIME))
 
 
+def on_intervals() -> Iterator[Call]:
+    """Probabilities from 0 to 1, those that are nearly so, and errors from none to huge."""
+    rng = np.random.default_rng(7)
+    ends = [0.0, 1e-302, 1e-200, 0.5, 1 - 1e-9, 1 - 1e-13, 1.0]
+    errors = [np.nan, 0.0, 1e-300, 1e-12, 1e-3, 0.3, 2.0, 1e3]
+    for size in (0, 3, 1000, 40_000):
+        p, error = rng.random(size), rng.random(size) * 0.2
+        p[::50], error[::70] = rng.choice(ends, p[::50].size), rng.choice(errors, error[::70].size)
+        corners = np.array([(a, b) for a in ends for b in errors]).T
+        for few in ((p, error), (corners[0].copy(), corners[1].copy())):
+            for kind in ("log-log", "log", "plain"):
+                args = (*map(frozen, few), 1.96, kind, RUNTIME)
+                yield Call("intervals", "probability_ends", args)
+
+
 CALLS = {
     f"{call.stem}.{call.name}-{name}-{k}": call
     for name, made in (
@@ -454,6 +469,7 @@ CALLS = {
         + [("bits", on_bits())]
         + [("order", on_order())]
         + [("life_table", on_life_tables())]
+        + [("intervals", on_intervals())]
     )
     for k, call in enumerate(made)
 }
