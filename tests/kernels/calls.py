@@ -408,6 +408,9 @@ def on_order() -> Iterator[Call]:
     }
     for values in cases.values():
         yield Call("sorting", "stable_order", (frozen(values), RUNTIME))
+        word = np.abs(values).view(np.uint64)
+        for few in (word, word >> np.uint64(57), word & np.uint64(1)):
+            yield Call("sorting", "sorted_words", (frozen(few), RUNTIME))
     for time in (normal[:40], np.round(normal), np.round(3 * normal) + 1e-15 * rng.random(n)):
         size = time.size
         is_event, weight = rng.random(size) < 0.3, rng.choice([0.0, 1.0, 2.5], size)

@@ -16,7 +16,7 @@ from riskset._types import AnyArray, Index, Rows
 from riskset.kernels._jit import kernel
 from riskset.kernels.grouping_cpu import tally
 from riskset.kernels.life_table_ref import SurvivalSteps
-from riskset.kernels.sorting_cpu import stable_order
+from riskset.kernels.sorting_cpu import sorted_words, stable_order
 
 __all__ = ["SurvivalSteps", "count_ends", "sum_later", "survival_steps"]
 
@@ -76,22 +76,21 @@ def _fill(
 ) -> None:  # fmt: skip
     """Times that begin in a chunk, with the words of the last that lie beyond it."""
     n, shift = word.size, np.uint64(width)
+    code = (np.uint64(1) << shift) - np.uint64(1)
     for c in range(first, last):
         i, stop = n * c // n_chunks, n * (c + 1) // n_chunks
         while 0 < i < stop and word[i] >> shift == word[i - 1] >> shift:
             i += 1
-        at = start[c]
-        while i < stop:
+        at = start[c] - 1
+        while i < n:
             place = word[i] >> shift
-            distinct[at] = place + base if place else np.uint64(0)
-            # Words of one time are sorted by their codes: every number is written once.
-            for k in range(sums.shape[0]):
-                found = 0
-                while i < n and word[i] == (place << shift) | np.uint64(k):
-                    found += 1
-                    i += 1
-                sums[k, at] = found
-            at += 1
+            if at < start[c] or place != word[i - 1] >> shift:
+                if i >= stop:
+                    break
+                at += 1
+                distinct[at] = place + base if place else np.uint64(0)
+            sums[np.int64(word[i] & code), at] += 1.0
+            i += 1
 
 
 def count_ends(
@@ -107,11 +106,11 @@ def count_ends(
         return tally(stable_order(time, runtime), time, code, ones, n_codes, runtime)
     word = np.empty(time.size, np.uint64)
     runtime.run(_pack, n_chunks, n_chunks, bits, code, base, width, word)
-    word.sort()
+    word = sorted_words(word, runtime)
     count = np.empty(n_chunks, np.int64)
     runtime.run(_count, n_chunks, n_chunks, word, width, count)
     m = int(count.sum())
-    distinct, sums = np.empty(m, np.uint64), np.empty((n_codes, m))
+    distinct, sums = np.empty(m, np.uint64), np.zeros((n_codes, m))
     start = np.cumsum(count) - count
     runtime.run(_fill, n_chunks, n_chunks, word, width, base, start, distinct, sums)
     return distinct.view(np.float64), sums

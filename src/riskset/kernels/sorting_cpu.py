@@ -15,7 +15,7 @@ from riskset._runtime import Runtime
 from riskset._types import AnyArray, Index, Rows
 from riskset.kernels._jit import kernel
 
-__all__ = ["stable_order"]
+__all__ = ["sorted_words", "stable_order"]
 
 FEW_ROWS = 10_000
 """NumPy's merge sort is as fast for so few."""
@@ -27,6 +27,10 @@ DIGIT = 9
 MAX_RUN = 64
 """Most numbers with one place that are put in order one by one."""
 N_CHUNKS = 16
+FIRST_DIGIT = 10
+"""Bits by which words are shared out among parts, each of which NumPy then sorts in the cache."""
+N_PARTS = 64
+"""Shares of those parts, for threads that take the next when they have done one."""
 
 _Words = NDArray[np.uint64]
 
@@ -164,13 +168,41 @@ def _sorted(word: _Words, width: int, runtime: Runtime) -> _Words:
     other = np.empty_like(word)
     for k in range(n_digits):
         start, stop = width * k // n_digits, width * (k + 1) // n_digits
-        count = np.empty((N_CHUNKS, 1 << (stop - start)), np.int64)
-        runtime.run(_count, N_CHUNKS, N_CHUNKS, word, HALF + start, count)
-        flat = count.T.ravel()
-        place = np.ascontiguousarray((np.cumsum(flat) - flat).reshape(-1, N_CHUNKS).T)
-        runtime.run(_move, N_CHUNKS, N_CHUNKS, word, HALF + start, place, other)
+        _move_by_digit(word, HALF + start, stop - start, other, runtime)
         word, other = other, word
     return word
+
+
+def sorted_words(word: _Words, runtime: Runtime) -> _Words:
+    if word.size < FEW_ROWS:
+        return np.sort(word)
+    n, width = word.size, int(word.max()).bit_length()
+    shift = max(0, width - FIRST_DIGIT)
+    moved = np.empty_like(word)
+    ends = _move_by_digit(word, shift, FIRST_DIGIT, moved, runtime)
+    if shift == 0:
+        return moved
+
+    def sort(part: int) -> None:
+        first, last = np.searchsorted(ends, [n * part // N_PARTS, n * (part + 1) // N_PARTS])
+        for digit in range(first, last):
+            moved[ends[digit] : ends[digit + 1]].sort()
+
+    runtime.map(sort, range(N_PARTS))
+    return moved
+
+
+def _move_by_digit(
+    word: _Words, shift: int, width: int, moved: _Words, runtime: Runtime
+) -> Index:
+    """Fill `moved` with words by their `width` bits from `shift` on; where each digit begins."""
+    count = np.empty((N_CHUNKS, 1 << width), np.int64)
+    runtime.run(_count, N_CHUNKS, N_CHUNKS, word, shift, count)
+    flat = count.T.ravel()
+    place = np.ascontiguousarray((np.cumsum(flat) - flat).reshape(-1, N_CHUNKS).T)
+    ends = np.append(place[0], word.size)
+    runtime.run(_move, N_CHUNKS, N_CHUNKS, word, shift, place, moved)
+    return ends
 
 
 def _order_by_bits(
