@@ -9,6 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from metrics import by_formula as formula
 from riskset import Outcome, Surv
 from riskset._errors import InputError, RisksetWarning
+from riskset._runtime import Runtime
 from riskset.kernels import concordance_cpu, concordance_ref
 from riskset.metrics import concordance, concordance_of
 
@@ -211,5 +212,6 @@ def test_kernel_equals_its_reference(n, n_ranks, n_keys):
     args = (rank, key, weight, rng.random(n) < 0.8, ptr)
     for array in args:
         array.flags.writeable = False
+    args = (*args, Runtime(1))
     # Weights are binary fractions, so that every order of addition gives the same.
     assert_array_equal(concordance_cpu.sums_by_rank(*args), concordance_ref.sums_by_rank(*args))

@@ -8,6 +8,7 @@ import pytest
 
 from riskset import metrics
 from riskset._errors import InputError, RisksetWarning
+from riskset._runtime import Runtime
 from riskset.data.outcome import Outcome, Surv
 from riskset.kernels import concordance_cpu, concordance_ref
 from riskset.metrics import _concordance
@@ -53,6 +54,51 @@ def test_signatures_are_equal():
     fast = concordance_cpu.count_pairs
     fast = getattr(fast, "py_func", fast)
     assert inspect.signature(fast) == inspect.signature(concordance_ref.count_pairs)
+
+
+def many_rows(weights):
+    """Rows in the order that the kernel wants, of more than one block of keys, with ties."""
+    rng = np.random.default_rng(8)
+    n = 9_000
+    time, event = -np.sort(-rng.integers(0, 3_000, n)).astype(float), rng.random(n) < 0.6
+    order = np.lexsort((event, -time))
+    score, weight = rng.integers(0, 2_000, n).astype(float), rng.choice(weights, n)
+    return score, time, event[order], weight, np.array([0, 2_000, n])
+
+
+def test_many_rows_equal_row_by_row():
+    score, time, event, weight, ptr = many_rows([0.0, 0.25, 3.0])
+    args = (score, time, event, np.zeros(0), weight, ptr, Runtime(2))
+    counts, influence = concordance_cpu.count_pairs(*args)
+    # Of one time, events come after the censored rows.
+    key, rank = np.cumsum(np.append(0, np.diff(2 * time + ~event) != 0)), score.astype(int)
+    args = (rank, key, weight, event, ptr, Runtime(1))
+    expected = concordance_ref.sums_by_rank(*args)[:, [0, 2, 1]]
+    np.testing.assert_array_equal(counts[:3], (weight * event) @ expected)
+    failing, everyone, back = (
+        np.where(event, weight, 0.0),
+        np.ones(time.size, bool),
+        slice(None, None, -1),
+    )
+    args = (rank[back], -key[back], failing[back], everyone, ptr[-1] - ptr[back], Runtime(1))
+    expected += concordance_ref.sums_by_rank(*args)[back][:, [2, 0, 1]]
+    np.testing.assert_array_equal(influence, expected)
+
+
+def test_same_bits_for_any_number_of_threads():
+    score, time, event, weight, ptr = many_rows([0.0, 0.3, 1.7])
+    entry = np.maximum(time - 500.0, -1.0)
+
+    def results(n_threads):
+        runtime = Runtime(n_threads)
+        found = concordance_cpu.count_pairs(score, time, event, entry, weight, ptr, runtime)
+        key = -time.astype(np.int64)
+        args = (score.astype(np.int64), key, weight, event, ptr, runtime)
+        return [array.tobytes() for array in (*found, concordance_cpu.sums_by_rank(*args))]
+
+    first = results(1)
+    for n_threads in (1, 2, 3, 5):
+        assert results(n_threads) == first
 
 
 def test_by_hand():

@@ -1,4 +1,17 @@
-"""The fast twin of `concordance_ref`: O(n log n) with trees of sums over the scores."""
+"""The fast twin of `concordance_ref`: O(n log n) with trees of sums that stay in the cache.
+
+Both kernels ask the same of rows that stand by strata and keys: the weight of the rows with a
+smaller (or larger) key and a higher (lower) rank. Rows take their turn by rank, each asks for the
+weight of those before it that have such a key, and adds its own. One tree over all keys would be
+far larger than the cache. So a tree over blocks of keys answers for whole blocks, while the rows
+are moved to the lists of their blocks; then the rows of each block take their turn, in a small
+tree. The turn is by chunks of rows: what lies before a chunk is known from sums over chunks.
+
+Nothing else is needed for ties or strata: among equal ranks, rows take their turn so that no row
+comes after one that it must not count, and so do strata.
+"""
+
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,20 +21,22 @@ from riskset._types import Index, Matrix, Pointer, Rows
 from riskset.kernels._jit import kernel
 from riskset.kernels._vector import LANES
 from riskset.kernels._vector_tree import add_from
+from riskset.kernels.sorting_cpu import stable_order
 
 __all__ = ["count_pairs", "sums_by_rank"]
 
-
-_Rows = tuple[Index, Rows, NDArray[np.bool_], Rows, Rows]
-"""Scores, times, events, entries and weights."""
-
 BITS = 3
 CHILD = LANES - 1
+BLOCK_BITS = 12
+"""Keys of a block: its tree takes 37 KiB."""
+N_CHUNKS = 16
+
+_Flags = NDArray[np.bool_]
 
 
 @kernel
 def _levels(n: int) -> Index:
-    """First node of each level of a tree over n scores, eight scores in a node of the first."""
+    """First node of each level of a tree over n keys, eight keys in a node of the first."""
     start = np.zeros(1, np.int64)
     while n > 1 or start.size == 1:
         n = (n + CHILD) >> BITS
@@ -30,10 +45,9 @@ def _levels(n: int) -> Index:
 
 
 @kernel
-def _put(tree: Matrix, start: Index, at: NDArray[np.float64], k: int, weight: float) -> None:
+def _put(tree: Matrix, start: Index, k: int, weight: float) -> None:
     # Each number of a node is the sum of the children up to its own, so that the sum over all
-    # scores below one takes one number of each level, and a node is one line of the cache.
-    at[k] += weight
+    # keys below one takes one number of each level, and a node is one line of the cache.
     for level in range(start.size - 1):
         add_from(tree, start[level] + (k >> BITS), k & CHILD, weight)
         k >>= BITS
@@ -50,188 +64,310 @@ def _below(tree: Matrix, start: Index, k: int) -> float:
     return total
 
 
+@kernel
+def _sum_blocks(
+    first: int, last: int, key: Index, weight: Rows, back: bool, count: Index, sums: Matrix
+) -> None:
+    """Rows of each chunk of turns in each block of keys, and their weight."""
+    n, n_chunks = key.size, count.shape[0]
+    for c in range(first, last):
+        count[c, :] = 0
+        sums[c, :] = 0.0
+        for t in range(n * c // n_chunks, n * (c + 1) // n_chunks):
+            at = n - 1 - t if back else t
+            block = (key[at] if back else n - 1 - key[at]) >> BLOCK_BITS
+            count[c, block] += 1
+            sums[c, block] += weight[at]
+
+
+@kernel
+def _ask_blocks(
+    first: int, last: int, turn: Index, key: Index, weight: Rows, asks: _Flags, back: bool,
+    before: Matrix, place: Index, moved: Index, added: Rows, found: Rows,
+) -> None:  # fmt: skip
+    """Rows in the lists of their blocks, with the weight in earlier blocks when it is their turn.
+
+    `before` (n_chunks, n_blocks) is what lies before each chunk of turns, `place` where the list of
+    a block goes on. A row is moved with its weight, its key within the block and whether it asks.
+    """
+    n, (n_chunks, n_blocks) = key.size, before.shape
+    start, mask = _levels(n_blocks), (1 << BLOCK_BITS) - 1
+    for c in range(first, last):
+        tree = np.zeros((start[-1], LANES))
+        for block in range(n_blocks):
+            _put(tree, start, block, before[c, block])
+        own = place[c]
+        for t in range(n * c // n_chunks, n * (c + 1) // n_chunks):
+            at = n - 1 - t if back else t
+            k = key[at] if back else n - 1 - key[at]
+            block = k >> BLOCK_BITS
+            slot = own[block]
+            own[block] += 1
+            moved[slot] = (((turn[at] << BLOCK_BITS) | (k & mask)) << 1) | np.int64(asks[at])
+            added[slot] = weight[at]
+            if asks[at]:
+                found[slot] = _below(tree, start, block)
+            if weight[at] != 0.0:
+                _put(tree, start, block, weight[at])
+
+
+@kernel
+def _ask_keys(
+    first: int, last: int, ends: Pointer, moved: Index, added: Rows, found: Rows, sums: Rows
+) -> None:
+    """What rows of a block found in earlier ones, and the weight of earlier keys of their own."""
+    mask = (1 << BLOCK_BITS) - 1
+    start = _levels(min(sums.size, 1 << BLOCK_BITS))
+    for block in range(first, last):
+        tree = np.zeros((start[-1], LANES))
+        for slot in range(ends[block], ends[block + 1]):
+            k = (moved[slot] >> 1) & mask
+            if moved[slot] & 1:
+                sums[moved[slot] >> (BLOCK_BITS + 1)] = found[slot] + _below(tree, start, k)
+            if added[slot] != 0.0:
+                _put(tree, start, k, added[slot])
+
+
+def _dominated(
+    turn: Index, key: Index, weight: Rows, asks: _Flags, back: bool, runtime: Runtime
+) -> Rows:
+    """Weight of the rows of smaller key and higher rank (`back`), or of larger key and lower rank.
+
+    Rows stand by strata and ranks, equal ranks by keys; keys are below n, and rise from one stratum
+    to the next. Only rows that ask get a sum, at the place that `turn` gives.
+    """
+    n = key.size
+    n_blocks = ((n - 1) >> BLOCK_BITS) + 1
+    count, part = np.empty((N_CHUNKS, n_blocks), np.int64), np.empty((N_CHUNKS, n_blocks))
+    runtime.run(_sum_blocks, N_CHUNKS, key, weight, back, count, part)
+    flat = count.T.ravel()
+    place = np.ascontiguousarray((np.cumsum(flat) - flat).reshape(-1, N_CHUNKS).T)
+    ends = np.append(place[0], n)
+    before = np.zeros_like(part)
+    np.cumsum(part[:-1], axis=0, out=before[1:])
+    moved, added, found, sums = np.empty(n, np.int64), np.empty(n), np.empty(n), np.zeros(n)
+    args = (turn, key, weight, asks, back, before, place, moved, added, found)
+    runtime.run(_ask_blocks, N_CHUNKS, *args)
+    runtime.run(_ask_keys, n_blocks, ends, moved, added, found, sums)
+    return sums
+
+
+@kernel
+def _sum_in_groups(
+    turn: Index, group: Index, key: Index, weight: Rows, back: bool, sums: Rows
+) -> None:
+    """Weight of smaller keys (of larger ones: `back`) in the group of each row.
+
+    Rows stand by groups and keys; `sums`, which are 0, have them as `turn` says, if it says so.
+    """
+    n = group.size
+    total, now = 0.0, 0.0
+    g, k = np.int64(-1), np.int64(-1)
+    for t in range(n):
+        p = n - 1 - t if back else t
+        if group[p] != g:
+            g, k = group[p], key[p]
+            total, now = 0.0, 0.0
+        elif key[p] != k:
+            k = key[p]
+            total, now = total + now, 0.0
+        if total != 0.0:
+            sums[turn[p] if turn.size else p] = total
+        now += weight[p]
+
+
+@kernel
+def _tied_pairs(group: Index, key: Index, weight: Rows) -> float:
+    """Pairs within a group with one key, of rows by groups and keys."""
+    pairs, now = 0.0, 0.0
+    for p in range(group.size):
+        if p > 0 and (group[p] != group[p - 1] or key[p] != key[p - 1]):
+            now = 0.0
+        pairs += weight[p] * now
+        now += weight[p]
+    return pairs
+
+
+@kernel
+def _number(value: Rows, is_last: _Flags, stratum_ptr: Pointer, key: Index, stratum: Index) -> None:
+    """Numbers of the first row with each value, and of strata.
+
+    With `is_last`, rows it marks come after the others of a value, and have a number of their own.
+    """
+    for s in range(stratum_ptr.size - 1):
+        for p in range(stratum_ptr[s], stratum_ptr[s + 1]):
+            is_same = p > stratum_ptr[s] and value[p] == value[p - 1]
+            is_same = is_same and (is_last.size == 0 or is_last[p] == is_last[p - 1])
+            key[p] = key[p - 1] if is_same else p
+            stratum[p] = s
+
+
+@kernel
+def _fetch(
+    first: int, last: int, n_chunks: int, turn: Index, key: Index, weight: Rows, flag: _Flags,
+    score: Rows, own_key: Index, own_weight: Rows, own_flag: _Flags, own_score: Rows,
+) -> None:  # fmt: skip
+    """What belongs to the rows, in their turn."""
+    # In a loop that does nothing else, so that many are on their way from memory at once.
+    n = turn.size
+    for t in range(n * first // n_chunks, n * last // n_chunks):
+        p = turn[t]
+        own_key[t], own_weight[t], own_flag[t], own_score[t] = key[p], weight[p], flag[p], score[p]
+
+
+class _ByScore(NamedTuple):
+    """Rows by strata and scores, equal scores by keys.
+
+    `turn` are their positions among rows by strata and keys, `group` the numbers of the first row
+    with each score, and `flag` what was asked for.
+    """
+
+    turn: Index
+    key: Index
+    weight: Rows
+    flag: _Flags
+    group: Index
+
+
+def _by_score(
+    score: Rows, stratum: Index, key: Index, weight: Rows, flag: _Flags, ptr: Pointer,
+    runtime: Runtime,
+) -> _ByScore:  # fmt: skip
+    n, turn = key.size, stable_order(score, runtime)
+    if ptr.size > 2:
+        turn = turn[stable_order(stratum[turn].astype(np.float64), runtime)]
+    own = _ByScore(turn, np.empty_like(key), np.empty(n), np.empty(n, np.bool_), np.empty_like(key))
+    ranked = np.empty(n)
+    args = (turn, key, weight, flag, score, own.key, own.weight, own.flag, ranked)
+    runtime.run(_fetch, N_CHUNKS, N_CHUNKS, *args)
+    _number(ranked, flag[:0], ptr, own.group, np.empty_like(key))
+    return own
+
+
+@kernel
+def _add_up(
+    row: Index, sign: Rows, event: _Flags, weight: Rows, sums: Matrix, higher: Rows, lower: Rows,
+    counts: Rows, influence: Matrix,
+) -> None:  # fmt: skip
+    """Rows as those who have the event, and as the others of their pairs.
+
+    Rows of `sums` are those who outlive the row, and of these with its score; then those who have
+    the event before it, and of these with its score.
+    """
+    for p in range(row.size):
+        r, s = row[p], sign[p]
+        if event[p]:
+            # Concordant if their score is lower.
+            below = max(0.0, sums[0, p] - higher[p] - sums[1, p])
+            influence[r, 0] += below
+            influence[r, 1] += higher[p]
+            influence[r, 2] += sums[1, p]
+            counts[0] += weight[p] * below
+            counts[1] += weight[p] * higher[p]
+            counts[2] += weight[p] * sums[1, p]
+        # Concordant if their score is higher.
+        influence[r, 0] += s * (sums[2, p] - lower[p] - sums[3, p])
+        influence[r, 1] += s * lower[p]
+        influence[r, 2] += s * sums[3, p]
+
+
+class _Ends(NamedTuple):
+    """Rows by strata and decreasing times, and those of weight -w that end at late entries.
+
+    `row` is the number of the row, and `sign` -1 at an entry.
+    """
+
+    row: Index
+    score: Rows
+    time: Rows
+    event: _Flags
+    weight: Rows
+    sign: Rows
+    stratum_ptr: Pointer
+
+
+def _with_entries(rows: _Ends, entry: Rows, runtime: Runtime) -> _Ends:
+    """The rows and their entries, as far as those are not before all events."""
+    late = np.empty(0, dtype=np.int64)
+    if entry.size and rows.event.any():
+        late = np.flatnonzero(entry >= rows.time[rows.event].min())
+    if late.size == 0:
+        return rows
+    n_strata = rows.stratum_ptr.size - 1
+    stratum = np.repeat(np.arange(n_strata), np.diff(rows.stratum_ptr))
+    row = np.concatenate([late, rows.row])
+    time = np.concatenate([entry[late], rows.time])
+    # Who enters at the time of an event is not compared with it, so entries come first.
+    order = stable_order(-time, runtime)
+    if n_strata > 1:
+        order = order[stable_order(stratum[row[order]].astype(np.float64), runtime)]
+    sign = np.repeat([-1.0, 1.0], [late.size, rows.row.size])[order]
+    row = row[order]
+    added = np.append(0, np.cumsum(np.bincount(stratum[late], minlength=n_strata)))
+    return _Ends(
+        row,
+        rows.score[row],
+        time[order],
+        rows.event[row] & (sign > 0),
+        rows.weight[row] * sign,
+        sign,
+        rows.stratum_ptr + added,
+    )
+
+
 def count_pairs(
-    score: Index,
+    score: Rows,
     time: Rows,
-    event: NDArray[np.bool_],
+    event: _Flags,
     entry: Rows,
     weight: Rows,
     stratum_ptr: Pointer,
     runtime: Runtime,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    # The trees hold sums of case weights, exact for counts. Rows are taken out again when they
-    # have not entered yet, and "above" is all minus the others: with fractional weights that
-    # leaves an error of a few ulp of the whole weight, which no exponential can amplify.
-    counts, influence = np.zeros(5), np.zeros((2, time.size, 3))
-    runtime.run(
-        _half_of_pairs, 2, score, time, event, entry, weight, stratum_ptr, counts, influence
+    # Trees hold sums of case weights, exact for counts. A row that enters late is taken out again
+    # by a row of weight -w that ends at its entry, and one kind of pair is all minus the others:
+    # with fractional weights that leaves an error of a few ulp of the whole weight, which no
+    # exponential can amplify.
+    n = time.size
+    rows = _Ends(np.arange(n), score, time, event, weight, np.ones(n), stratum_ptr)
+    rows = _with_entries(rows, entry, runtime)
+    size, ptr = rows.row.size, rows.stratum_ptr
+    key, stratum = np.empty((2, size), np.int64)
+    _number(rows.time, rows.event, ptr, key, stratum)
+    own = _by_score(rows.score, stratum, key, rows.weight, rows.event, ptr, runtime)
+    failing, own_failing = np.where(rows.event, rows.weight, 0.0), np.where(own.flag, own.weight, 0)
+    sums, as_they_stand = np.zeros((4, size)), own.turn[:0]
+    jobs = (
+        (as_they_stand, stratum, key, rows.weight, False, sums[0]),
+        (own.turn, own.group, own.key, own.weight, False, sums[1]),
+        (as_they_stand, stratum, key, failing, True, sums[2]),
+        (own.turn, own.group, own.key, own_failing, True, sums[3]),
     )
-    influence[0] += influence[1]
-    return counts, influence[0]
+    runtime.map(lambda job: _sum_in_groups(*job), jobs)
+    everyone = np.ones(size, np.bool_)
+    higher = _dominated(own.turn, own.key, own.weight, own.flag, True, runtime)
+    lower = _dominated(own.turn, own.key, own_failing, everyone, False, runtime)
+    counts, influence = np.zeros(5), np.zeros((n, 3))
+    _add_up(rows.row, rows.sign, rows.event, rows.weight, sums, higher, lower, counts, influence)
+    counts[4] = _tied_pairs(own.group, own.key, own_failing)
+    counts[3] = max(0.0, _tied_pairs(stratum, key, failing) - counts[4])
+    return counts, influence
 
 
-@kernel
-def _half_of_pairs(
-    first: int,
-    last: int,
-    score: Index,
-    time: Rows,
-    event: NDArray[np.bool_],
-    entry: Rows,
-    weight: Rows,
-    stratum_ptr: Pointer,
-    counts: NDArray[np.float64],
-    influence: NDArray[np.float64],
-) -> None:
-    """As those who have the event (0), as the others (1)."""
-    for half in range(first, last):
-        for s in range(stratum_ptr.size - 1):
-            a, b = stratum_ptr[s], stratum_ptr[s + 1]
-            n_scores = 0
-            for i in range(a, b):
-                n_scores = max(n_scores, score[i] + 1)
-            by_entry = np.argsort(entry[a:b]) + a if entry.size else np.empty(0, dtype=np.int64)
-            rows = (score, time, event, entry, weight)
-            if half == 0:
-                _of_events(rows, a, b, n_scores, by_entry, counts, influence[0])
-            else:
-                _of_others(rows, a, b, n_scores, by_entry, influence[1])
-
-
-@kernel
-def _of_events(
-    rows: _Rows,
-    a: int,
-    b: int,
-    n_scores: int,
-    by_entry: Index,
-    counts: NDArray[np.float64],
-    influence: NDArray[np.float64],
-) -> None:
-    score, time, event, entry, weight = rows
-    # Backwards in time; the tree holds the rows that outlive the current time and have entered.
-    start = _levels(n_scores)
-    tree, at = np.zeros((start[-1], LANES)), np.zeros(n_scores)
-    total = 0.0
-    entering = by_entry.size - 1
-    i = a
-    while i < b:
-        last = i
-        while last < b and time[last] == time[i]:
-            last += 1
-        first_event = i
-        while first_event < last and not event[first_event]:
-            _put(tree, start, at, score[first_event], weight[first_event])
-            total += weight[first_event]
-            first_event += 1
-        while entering >= 0 and entry[by_entry[entering]] >= time[i]:
-            j = by_entry[entering]
-            _put(tree, start, at, score[j], -weight[j])
-            total -= weight[j]
-            entering -= 1
-        tied = equal = 0.0
-        for k in range(first_event, last):
-            below, same = _below(tree, start, score[k]), at[score[k]]
-            influence[k, 0] += below
-            influence[k, 1] += max(0.0, total - below - same)
-            influence[k, 2] += same
-            for c in range(3):
-                counts[c] += weight[k] * influence[k, c]
-            equal = equal if k > first_event and score[k] == score[k - 1] else 0.0
-            counts[4] += weight[k] * equal
-            counts[3] += weight[k] * (tied - equal)
-            equal += weight[k]
-            tied += weight[k]
-        for k in range(first_event, last):
-            _put(tree, start, at, score[k], weight[k])
-            total += weight[k]
-        i = last
-
-
-@kernel
-def _of_others(
-    rows: _Rows,
-    a: int,
-    b: int,
-    n_scores: int,
-    by_entry: Index,
-    influence: NDArray[np.float64],
-) -> None:
-    score, time, event, entry, weight = rows
-    # Forwards in time; the tree holds the events before the current time. What it holds when a
-    # row enters is not the row's to compare with.
-    start = _levels(n_scores)
-    tree, at = np.zeros((start[-1], LANES)), np.zeros(n_scores)
-    total = 0.0
-    entering = 0
-    i = b - 1
-    while i >= a:
-        first = i
-        while first >= a and time[first] == time[i]:
-            first -= 1
-        first += 1
-        while entering < by_entry.size and entry[by_entry[entering]] < time[i]:
-            j = by_entry[entering]
-            _compare(tree, start, at, total, score[j], -1.0, influence[j])
-            entering += 1
-        k = i
-        while k >= first and event[k]:
-            _compare(tree, start, at, total, score[k], 1.0, influence[k])
-            k -= 1
-        for j in range(k + 1, i + 1):
-            _put(tree, start, at, score[j], weight[j])
-            total += weight[j]
-        while k >= first:
-            _compare(tree, start, at, total, score[k], 1.0, influence[k])
-            k -= 1
-        i = first - 1
-
-
-@kernel
-def _compare(
-    tree: Matrix,
-    start: Index,
-    at: NDArray[np.float64],
-    total: float,
-    k: int,
-    sign: float,
-    row: NDArray[np.float64],
-) -> None:
-    below, same = _below(tree, start, k), at[k]
-    row[0] += sign * (total - below - same)
-    row[1] += sign * below
-    row[2] += sign * same
-
-
-@kernel
 def sums_by_rank(
     rank: Index,
     key: Index,
     weight: Rows,
-    asks: NDArray[np.bool_],
+    asks: _Flags,
     stratum_ptr: Pointer,
+    runtime: Runtime,
 ) -> NDArray[np.float64]:
-    sums = np.zeros((rank.size, 3))
-    for s in range(stratum_ptr.size - 1):
-        a, b = stratum_ptr[s], stratum_ptr[s + 1]
-        n_ranks = 0
-        for i in range(a, b):
-            n_ranks = max(n_ranks, rank[i] + 1)
-        start = _levels(n_ranks)
-        tree, at = np.zeros((start[-1], LANES)), np.zeros(n_ranks)
-        total = 0.0
-        i = a
-        while i < b:
-            last = i
-            while last < b and key[last] == key[i]:
-                if asks[last]:
-                    below, same = _below(tree, start, rank[last]), at[rank[last]]
-                    sums[last, 0], sums[last, 1] = below, same
-                    sums[last, 2] = max(0.0, total - below - same)
-                last += 1
-            for k in range(i, last):
-                if weight[k] > 0:
-                    _put(tree, start, at, rank[k], weight[k])
-                    total += weight[k]
-            i = last
-    return sums
+    number, stratum = np.empty((2, rank.size), np.int64)
+    _number(key.astype(np.float64), asks[:0], stratum_ptr, number, stratum)
+    own = _by_score(rank.astype(np.float64), stratum, number, weight, asks, stratum_ptr, runtime)
+    total, same = np.zeros((2, rank.size))
+    _sum_in_groups(own.turn[:0], stratum, number, weight, False, total)
+    _sum_in_groups(own.turn, own.group, own.key, own.weight, False, same)
+    above = _dominated(own.turn, own.key, own.weight, own.flag, True, runtime)
+    below = np.maximum(total - same - above, 0.0)
+    return np.where(asks[:, None], np.stack([below, same, above], axis=1), 0.0)

@@ -10,7 +10,7 @@ __all__ = ["count_pairs", "sums_by_rank"]
 
 
 def count_pairs(
-    score: Index,
+    score: Rows,
     time: Rows,
     event: NDArray[np.bool_],
     entry: Rows,
@@ -25,11 +25,10 @@ def count_pairs(
     concordant if score_i > score_j, discordant if <, tied in the score if equal. Two events at one
     time are tied in time. A pair weighs w_i w_j.
 
-    `score` (n,) is the rank of the risk score within the stratum, from 0, equal for equal scores.
-    Times decrease within a stratum; at equal times censored rows stand before events, and events by
-    increasing score. `entry` is empty without late entry. Returns the concordant pairs, the
-    discordant ones, those tied in the score, in time only and in both (5,), and the derivatives of
-    the first three in the weight of each row (n, 3).
+    Times decrease within a stratum; at equal times censored rows stand before events. `entry` is
+    empty without late entry. Returns the concordant pairs, the discordant ones, those tied in the
+    score, in time only and in both (5,), and the derivatives of the first three in the weight of
+    each row (n, 3).
     """
     counts, influence = np.zeros(5), np.zeros((time.size, 3))
     late = entry.size > 0
@@ -58,6 +57,7 @@ def sums_by_rank(
     weight: Rows,
     asks: NDArray[np.bool_],
     stratum_ptr: Pointer,
+    runtime: Runtime,
 ) -> NDArray[np.float64]:
     r"""Weight of the rows that come before each row, by how the ranks compare (n, 3).
 

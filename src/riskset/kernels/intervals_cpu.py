@@ -74,7 +74,7 @@ def _log(p: Rows, error: Rows, z: float, work: Matrix, n_vectors: int) -> None:
     """Fill rows of `work` as `_log_log` does."""
     lower, upper, low = work[0], work[1], work[2]
     for j in range(p.size):
-        safe = p[j] if LEAST < p[j] else 0.5
+        safe = p[j] if p[j] > LEAST else 0.5
         low[j] = max(-z * error[j] / safe, -FAR)
         lower[j], upper[j] = low[j], -low[j]
     rows, powers = lower.reshape(-1, LANES), upper.reshape(-1, LANES)

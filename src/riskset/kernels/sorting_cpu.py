@@ -192,9 +192,7 @@ def sorted_words(word: _Words, runtime: Runtime) -> _Words:
     return moved
 
 
-def _move_by_digit(
-    word: _Words, shift: int, width: int, moved: _Words, runtime: Runtime
-) -> Index:
+def _move_by_digit(word: _Words, shift: int, width: int, moved: _Words, runtime: Runtime) -> Index:
     """Fill `moved` with words by their `width` bits from `shift` on; where each digit begins."""
     count = np.empty((N_CHUNKS, 1 << width), np.int64)
     runtime.run(_count, N_CHUNKS, N_CHUNKS, word, shift, count)

@@ -134,7 +134,7 @@ def concordance(
 
     Notes
     -----
-    Time is O(n log n), memory 100 bytes per row.
+    Time is O(n log n), memory 250 bytes per row.
 
     References
     ----------
@@ -182,8 +182,9 @@ def concordance(
     chosen = choose_cause(cause, code.astype(np.int64), labels=labels_of(y))
     time = _after_all(time, (code > 0) & (code != chosen))
     event = (code == chosen) & (time <= last)
-    counts, influence = _counts(score, time, event, entry, weight, stratum)
-    return _result(counts, influence * weight[:, None], codes, n_rows, int(event.sum()))
+    counts, influence, order = _counts(score, time, event, entry, weight, stratum)
+    codes = None if codes is None else codes[order]
+    return _result(counts, influence, codes, n_rows, int(event.sum()))
 
 
 def concordance_of(
@@ -196,7 +197,7 @@ def concordance_of(
     time = outcome.time
     if competing_stay:
         time = _after_all(time, (outcome.event > 0) & ~outcome.is_event)
-    counts, influence = _counts(
+    counts, influence, order = _counts(
         risk_score + 0.0,
         time,
         outcome.is_event,
@@ -204,8 +205,8 @@ def concordance_of(
         outcome.weight,
         outcome.stratum,
     )
-    influence *= outcome.weight[:, None]
-    return _result(counts, influence, outcome.cluster, outcome.n_rows, outcome.n_events)
+    cluster = None if outcome.cluster is None else outcome.cluster[order]
+    return _result(counts, influence, cluster, outcome.n_rows, outcome.n_events)
 
 
 def _after_all(time: Rows, is_competing: NDArray[np.bool_]) -> Rows:
@@ -220,29 +221,34 @@ def _counts(
     entry: Rows | None,
     weight: Rows,
     stratum: Index,
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    rank, by_score, stratum_ptr = _ranks(score, stratum)
-    # By stratum, decreasing time, censored rows first, and increasing score.
-    is_last = event[by_score]
-    order = _sorted(-time, np.concatenate([by_score[~is_last], by_score[is_last]]), stratum)
-    counts, by_risk = count_pairs(
-        rank[order],
+) -> tuple[NDArray[np.float64], NDArray[np.float64], Index]:
+    """Numbers of pairs, and each row's part in them; the rows that they are of, in that order."""
+    # By stratum, decreasing time, and censored rows first.
+    order = np.concatenate([np.flatnonzero(~event), np.flatnonzero(event)])
+    order = _sorted(-time, order, stratum)
+    weight = weight[order]
+    counts, influence = count_pairs(
+        score[order],
         time[order],
         event[order],
         np.zeros(0) if entry is None else entry[order],
-        weight[order],
-        stratum_ptr,
+        weight,
+        _ends_of(stratum),
         Runtime.select(),
     )
-    influence = np.empty_like(by_risk)
-    influence[order] = by_risk
-    return counts, influence
+    influence *= weight[:, None]
+    return counts, influence, order
+
+
+def _ends_of(stratum: Index) -> Pointer:
+    """Where strata end when rows stand by them."""
+    return np.append(0, np.cumsum(np.bincount(stratum))).astype(np.int64)
 
 
 def _ranks(score: Rows, stratum: Index) -> tuple[Index, Index, Pointer]:
     """Ranks within strata, from 0 and equal for ties; rows by stratum and score; the strata."""
     by_score = _sorted(score, np.arange(score.size), stratum)
-    stratum_ptr = np.append(0, np.cumsum(np.bincount(stratum))).astype(np.int64)
+    stratum_ptr = _ends_of(stratum)
     ranked = score[by_score]
     in_order = np.cumsum(np.append(False, ranked[1:] != ranked[:-1]))
     in_order -= np.repeat(in_order[stratum_ptr[:-1]], np.diff(stratum_ptr))
@@ -280,7 +286,9 @@ def _result(
         )
         return Concordance(float("nan"), float("nan"), *shown)
     value = (counts[0] + counts[2] / 2) / pairs
-    change = (influence[:, 0] + influence[:, 2] / 2 - value * influence.sum(axis=1)) / pairs
+    # A pair agrees by 1, 0 or 1/2.
+    agree, differ, tie = influence.T
+    change = (agree * (1.0 - value) - differ * value + tie * (0.5 - value)) / pairs
     if cluster is not None:
         change = np.bincount(cluster, change)
     return Concordance(float(value), float(np.sqrt(np.sum(change**2))), *shown)
@@ -290,7 +298,7 @@ def _weighted(
     sample: Sample, score: Rows, stratum: Index, last: float, chances: Chances
 ) -> Concordance:
     """Concordance of pairs that weigh the more, the likelier they are to be censored."""
-    w, n_rows = sample.weight, sample.n_rows
+    w, n_rows, runtime = sample.weight, sample.n_rows, Runtime.select()
     case = sample.is_case & (sample.time <= last)
     competing = sample.is_competing & (sample.time <= last)
     rank, _, ptr = _ranks(score, stratum)
@@ -306,7 +314,8 @@ def _weighted(
 
     def sums(order: Index, key: Index, weight: Rows, asks: NDArray[np.bool_]) -> Rows:
         found = np.empty((n_rows, 3))
-        found[order] = sums_by_rank(rank[order], key[order], weight[order], asks[order], ptr)
+        args = (rank[order], key[order], weight[order], asks[order], ptr)
+        found[order] = sums_by_rank(*args, runtime)
         return found
 
     of_case = np.where(case, w * inverse, 0.0)
