@@ -22,7 +22,7 @@ help:
 	@echo "make check   run ruff and mypy --strict"
 	@echo "make bench   measure fits, cross-validation, paths and the steps of a study; ROWS=1000000"
 	@echo "make browser install a Chromium for tests that open reports, which are skipped without one"
-	@echo "make pictures draw the pictures of docs/tutorial.md again; needs the Chromium"
+	@echo "make pictures draw the pictures of docs/tutorial.md and docs/report.md again; needs the Chromium"
 	@echo "make format  let ruff rewrite the sources"
 	@echo "make clean   remove everything the other targets made"
 
