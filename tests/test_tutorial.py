@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
 import riskset as rs
@@ -77,6 +78,7 @@ def test_numbers_of_the_first_study(folder):
     assert f"the hazard ratio is {interval(matched)}" in WORDS
     assert f"without any adjustment: {crude['hr']:.2f}." in WORDS
     assert f"as two groups: {interval(other)}. Within pairs it is {matched['hr']:.2f}." in WORDS
+    assert f"As two groups, the same pairs give {interval(other)}" in WORDS
     assert f"The result is {interval(found['adjusted'])}" in WORDS
     assert f"({found['adjusted']['l1']:.2f} here)" in WORDS
     made = {row["adjustment"]: row for row in rows(folder / "rhc", "adjustments")}
@@ -96,7 +98,13 @@ def test_numbers_of_the_first_study(folder):
         for row in rows(folder / "rhc" / "private", "diagnostics", analysis="matched")
     }
     assert f"standardised difference is now {diagnostics['balance']:.3f}" in WORDS
-    assert f"(p = {diagnostics['proportional_hazards']:.2f})" in WORDS
+    assert f"(p = {diagnostics['proportional_hazards']:.2f} within pairs)" in WORDS
+    assert "has p < 0.001" in WORDS
+    assert other["proportionality_p"] < 0.001
+    intervals = rows(folder / "rhc", "effect_over_time", analysis="matched")
+    month, last = intervals[2], intervals[-1]
+    assert f"{interval(month)} from day {month['start']:.0f} to day {month['end']:.0f}" in WORDS
+    assert f"and {interval(last)} after day {last['start']:.0f}" in WORDS
     assert f"power of 80 %, here {diagnostics['mdrr']:.2f}" in WORDS
     (risk, _) = rows(folder / "rhc", "absolute_risks", analysis="matched", adjusted=True)
     risks = [f"{100 * risk[name]:.1f} %" for name in ("target_risk", "comparator_risk")]
@@ -108,6 +116,29 @@ def test_numbers_of_the_first_study(folder):
     remarks = [row["message"] for row in rows(folder / "rhc", "warnings")]
     (quoted,) = re.findall(r'notes: "(.*?)"', WORDS)
     assert any(remark.startswith(quoted) for remark in remarks)
+
+
+@pytest.mark.slow
+def test_how_much_the_penalty_moves_matched_and_weighted_estimates(folder):
+    (ps,) = rows(folder / "rhc", "ps", ps=1)
+    data = rs.read_dataset(
+        folder / "rhc.parquet", time="time", event="event", id="id", drop="fac_swang1"
+    )
+    treatment = pq.read_table(folder / "rhc.parquet")["fac_swang1"].to_numpy() == "RHC"
+    y = rs.Surv(data.outcome().time, data.outcome().event)
+    tidy = rs.cohort.tidy(data.design, min_count=10).design
+    pairs, weights = [], []
+    for percent in range(-10, 11):
+        penalty = rs.L1(ps["l1"] * (1 + percent / 100))
+        score = rs.cohort.propensity_score(
+            treatment, tidy, penalty=penalty, cross_validate=False
+        ).people
+        pairs.append(rs.cohort.fit_outcome(y, rs.cohort.match(score, caliper=0.2)).hr)
+        weights.append(rs.cohort.fit_outcome(y, rs.cohort.weight(score, "ato")).hr)
+    assert f"from {min(pairs):.2f} to {max(pairs):.2f} within pairs" in WORDS
+    (weighted,) = {f"{hr:.2f}" for hr in weights}
+    assert f"and {weighted} with overlap weights each time" in WORDS
+    assert f"The main result, {max(pairs):.2f}, is by chance the largest" in WORDS
 
 
 @pytest.mark.slow
@@ -128,8 +159,8 @@ def test_numbers_of_the_study_on_a_cdm(folder):
     (after,) = rows(
         folder / "cdm", "arms", outcome="heart failure", analysis="on treatment", side="after"
     )
-    assert f"({after['target_competing']} deaths in each group)" in WORDS
-    assert after["target_competing"] == after["comparator_competing"]
+    deaths = f"{after['target_competing']} and {after['comparator_competing']} deaths"
+    assert f"({deaths})" in WORDS
     steps = rows(folder / "cdm", "attrition", adjustment=1)
     first, last = steps[0]["target_persons"], steps[-1]["target_persons"]
     assert f"from {first:,} people who ever got a thiazide to the {last:,}" in WORDS
