@@ -12,7 +12,7 @@ from riskset._types import AnyArray, Index, Rows
 from riskset.data.frame import data_frame
 from riskset.data.outcome import Outcome
 from riskset.metrics._censored import AtTime, read_chances
-from riskset.metrics._sample import Sample, read_score, read_times
+from riskset.metrics._sample import Sample, distinct, read_score, read_times
 
 __all__ = ["AUC", "ControlDefinition", "auc"]
 
@@ -171,7 +171,7 @@ def auc(
 
 
 def _ranks(score: Rows) -> Index:
-    return np.unique(score, return_inverse=True)[1].reshape(-1)
+    return distinct(score)[1]
 
 
 def _area(

@@ -17,7 +17,7 @@ from riskset._errors import InputError
 from riskset._types import AnyArray, Index, Rows
 from riskset.data.checks import as_numbers, complain_rows
 from riskset.data.outcome import Outcome
-from riskset.metrics._sample import PLACES, Sample, any_by_row, as_table
+from riskset.metrics._sample import PLACES, Sample, any_by_row, as_table, distinct
 
 __all__ = ["AtTime", "CensoringCurve", "Chances", "Known", "read_chances"]
 
@@ -48,7 +48,7 @@ class CensoringCurve:
         used = sample.weight > 0
         if not used.any():
             raise InputError("every row has weight 0.", hint="check the weights.")
-        values, at = np.unique(sample.time[used], return_inverse=True)
+        values, at = distinct(sample.time[used])
         weight, is_censored = sample.weight[used], sample.code[used] == 0
         leaving = np.bincount(at, weight, values.size)
         censored = np.bincount(at[is_censored], weight[is_censored], values.size)

@@ -20,6 +20,7 @@ from riskset.metrics._sample import (
     PLACES,
     Sample,
     choose_cause,
+    distinct,
     read_fields,
     read_score,
     read_weight,
@@ -302,7 +303,7 @@ def _weighted(
     case = sample.is_case & (sample.time <= last)
     competing = sample.is_competing & (sample.time <= last)
     rank, _, ptr = _ranks(score, stratum)
-    when = np.unique(sample.time, return_inverse=True)[1].reshape(-1)
+    when = distinct(sample.time)[1]
     # Of rows at one time, those without the event come after the events: they outlive them.
     key = 2 * when + ~case
     needed = _in_pairs(case, competing, key, when, stratum, w > 0)

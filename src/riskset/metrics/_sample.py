@@ -7,17 +7,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from riskset._errors import InputError
+from riskset._runtime import Runtime
 from riskset._types import AnyArray, Index, Rows
 from riskset.data.causes import CauseLabels, cause_code, labels_of
 from riskset.data.checks import Places, as_array, as_numbers, complain_rows
 from riskset.data.labels import as_codes
 from riskset.data.outcome import Outcome, field_names
+from riskset.kernels.sorting_cpu import stable_order
 
 __all__ = [
     "Sample",
     "any_by_row",
     "as_table",
     "choose_cause",
+    "distinct",
     "read_fields",
     "read_score",
     "read_times",
@@ -217,3 +220,14 @@ def choose_cause(
             hint=f"the codes that occur are {', '.join(map(str, present))}.",
         )
     return int(chosen)
+
+
+def distinct(values: Rows) -> tuple[NDArray[np.float64], Index]:
+    """Distinct numbers (k,) in order, and the place among them of each of `values` (n,)."""
+    order = stable_order(values, Runtime.select())
+    ordered = values[order]
+    begins = np.ones(values.size, dtype=np.bool_)
+    np.not_equal(ordered[1:], ordered[:-1], out=begins[1:])
+    place = np.empty(values.size, dtype=np.int64)
+    place[order] = np.cumsum(begins) - 1
+    return ordered[begins], place
