@@ -252,10 +252,11 @@ def choose_variance(variance: str, rows: Followup, known: tuple[str, ...]) -> st
 
 def _chosen(rows: Followup, cause: object) -> NDArray[np.int64]:
     """1 for the event that counts, else 0."""
+    highest = rows.event.max()
     if rows.causes and cause != "any":
         cause = cause_code(cause, rows.causes)
     if cause is None:
-        if rows.event.max() > 1:
+        if highest > 1:
             listed = ", ".join(map(str, np.unique(rows.event)))
             raise InputError(
                 f"`y` has several kinds of event (codes {listed}), so say which of them counts.",
@@ -264,12 +265,14 @@ def _chosen(rows: Followup, cause: object) -> NDArray[np.int64]:
             )
         cause = 1
     if cause == "any":
-        return (rows.event > 0).astype(np.int64)
+        return rows.event if highest <= 1 else (rows.event > 0).astype(np.int64)
     if isinstance(cause, bool) or not isinstance(cause, (int, np.integer)) or cause < 1:
         raise InputError(
             f"`cause` must be a positive whole number or 'any', but it is {cause!r}.",
             hint=f"the codes that occur are {', '.join(map(str, np.unique(rows.event)))}.",
         )
+    if cause == 1 and highest <= 1:
+        return rows.event
     return np.equal(rows.event, cause).astype(np.int64)
 
 
