@@ -89,8 +89,10 @@ def _fill(
                     break
                 at += 1
                 distinct[at] = place + base if place else np.uint64(0)
-            sums[np.int64(word[i] & code), at] += 1.0
-            i += 1
+            begin = i
+            while i < n and word[i] == word[begin]:
+                i += 1
+            sums[np.int64(word[begin] & code), at] = i - begin
 
 
 def count_ends(
