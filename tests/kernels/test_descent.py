@@ -109,6 +109,13 @@ def test_secant_updates_agree(rng: np.random.Generator) -> None:
 
 
 @pytest.mark.parametrize("module", [descent_ref, descent_cpu])
+def test_sums_of_rows(module, rng: np.random.Generator) -> None:
+    matrix, out = rng.normal(size=(5, 5)), np.ones(5)
+    module.add_products(matrix, np.array([4, 1]), np.array([2.0, -0.5]), out)
+    assert_allclose(out, 1 + 2 * matrix[4] - 0.5 * matrix[1], rtol=1e-13, atol=1e-14)
+
+
+@pytest.mark.parametrize("module", [descent_ref, descent_cpu])
 def test_copies_of_blocks(module, rng: np.random.Generator) -> None:
     matrix, out = rng.normal(size=(5, 5)), np.zeros((4, 4))
     module.copy_block(matrix, np.array([4, 1]), out, np.array([0, 3]))

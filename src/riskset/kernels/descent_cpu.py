@@ -5,7 +5,7 @@ import math
 from riskset._types import Features, Index, Matrix, NewtonQuadratic
 from riskset.kernels._jit import kernel
 
-__all__ = ["copy_block", "minimise_quadratic", "secant_update"]
+__all__ = ["add_products", "copy_block", "minimise_quadratic", "secant_update"]
 
 
 @kernel
@@ -73,3 +73,11 @@ def copy_block(matrix: Matrix, rows: Index, out: Matrix, at: Index) -> None:
         source, target = matrix[rows[i]], out[at[i]]
         for k in range(rows.size):
             target[at[k]] = source[rows[k]]
+
+
+@kernel
+def add_products(matrix: Matrix, rows: Index, factor: Features, out: Features) -> None:
+    for i in range(rows.size):
+        row, x = matrix[rows[i]], factor[i]
+        for k in range(out.size):
+            out[k] += x * row[k]

@@ -4,7 +4,7 @@ import numpy as np
 
 from riskset._types import Features, Index, Matrix, NewtonQuadratic
 
-__all__ = ["copy_block", "minimise_quadratic", "secant_update"]
+__all__ = ["add_products", "copy_block", "minimise_quadratic", "secant_update"]
 
 
 def minimise_quadratic(
@@ -60,3 +60,8 @@ def secant_update(curvature: Matrix, y: Features, image: Features, sy: float, sb
 def copy_block(matrix: Matrix, rows: Index, out: Matrix, at: Index) -> None:
     """Copy the entries of all pairs of `rows` to those of all pairs of `at`, in the same order."""
     out[np.ix_(at, at)] = matrix[np.ix_(rows, rows)]
+
+
+def add_products(matrix: Matrix, rows: Index, factor: Features, out: Features) -> None:
+    """Add the sum of some rows of a matrix, each times its factor."""
+    out += factor @ matrix[rows]

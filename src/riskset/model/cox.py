@@ -237,7 +237,7 @@ class CoxLoss(PartialLikelihood):
             return term_means.information_nested(eta, expected, z, risk, self.efron, self.runtime)
         with np.errstate(divide="ignore"):
             log_r = np.log(risk.weight) + eta[risk.order]
-        out = np.zeros((q, q))
+        out: Matrix | None = None
         state, peak_total = np.zeros(q), np.array([-np.inf, 0.0])
         for first, last in self._group_chunks:
             a, b = int(risk.group_ptr[first]), int(risk.group_ptr[last])
@@ -246,8 +246,11 @@ class CoxLoss(PartialLikelihood):
                 log_r, now.expected_in_risk_order, z[a:b], a, risk, self.efron, first, last, state,
                 peak_total, x,
             )  # fmt: skip
-            out += x.T @ x
-        return out
+            if out is None:
+                out = x.T @ x
+            else:
+                out += x.T @ x
+        return np.zeros((q, q)) if out is None else out
 
     @functools.cached_property
     def _group_chunks(self) -> list[tuple[int, int]]:

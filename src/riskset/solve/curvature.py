@@ -1,12 +1,17 @@
 """The curvature a Newton method works with: exact, or sampled once and corrected as it goes."""
 
+import functools
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
 from riskset._types import Features, Index, Matrix, Rows
 from riskset.kernels import descent_cpu
 from riskset.kernels.cuda.backend import Array
+from riskset.model.cox import Evaluation
 from riskset.model.curvature import affordable
+from riskset.solve.kept_curvature import KeptCurvature
 from riskset.solve.optimality import NewtonProblem
 
 __all__ = ["RIDGE_FACTOR", "CurvatureModel"]
@@ -36,6 +41,11 @@ CHEAP_SAMPLE = 3200
 are made 64 at a time, and then take no longer than a pass."""
 
 
+def _no_columns(columns: Index, most: int) -> Index:
+    """Of columns that may enter a working set: none."""
+    return np.zeros(0, dtype=np.int64)
+
+
 class CurvatureModel:
     """Curvature of the negative log likelihood on a working set that may grow.
 
@@ -46,7 +56,9 @@ class CurvatureModel:
 
     If it `learns`, exact curvature that takes long is kept and learns from gradients, as a sampled
     one does. That is fastest where columns enter one by one. Else it is made anew at every step,
-    and the last step of a fit gains as many digits as there are.
+    and the last step of a fit gains as many digits as there are. If that of all columns would be
+    exact, and they are no more than the rows, it is `kept` for more than the working set. `ended`
+    is the likelihood where the last fit ended, if that is known.
     """
 
     def __init__(self, problem: NewtonProblem, each: int = 50, *, learns: bool = False) -> None:
@@ -60,15 +72,22 @@ class CurvatureModel:
         self._n_made = 0
         self._last = np.inf
         self._taken_at = np.inf
+        self._is_kept = False
         self.is_exact = False
+        self.ended: Evaluation | None = None
+        n, p = problem.design.n_rows, problem.design.n_features
+        keeps = learns and p <= n and self._is_exact(np.arange(p))
+        self.kept = KeptCurvature(n) if keeps else None
 
-    def copy(self) -> "CurvatureModel":
+    def copy(self, *, learns: bool) -> "CurvatureModel":
         """The same for a fit that starts here: neighbouring penalties have much the same."""
-        other = CurvatureModel(self.problem, self.each, learns=self.learns)
+        other = CurvatureModel(self.problem, self.each, learns=learns)
         other.columns, other.matrix = self.columns, self.matrix.copy()
         other.spread = self.spread.copy()
         other._is_coarse, other._work = self._is_coarse, self._work
         other._n_made = self._n_made
+        if self.kept is not None and other.kept is not None:
+            other.kept = self.kept.copy()
         return other
 
     def at(
@@ -80,15 +99,23 @@ class CurvatureModel:
         target: float = 0.0,
         *,
         is_cold: bool,
+        nearest: Callable[[Index, int], Index] = _no_columns,
     ) -> Matrix:
         """The curvature to use for the next step.
 
         `eta` is that of the host, or of the device of the problem, and `now` the likelihood there.
         A relative KKT `residual` that shrinks too slowly is the sign of a bad model; steps end at
         `target`. If `is_cold`, no step was made yet: the curvature there is soon replaced, so it
-        may be coarse.
+        may be coarse. `nearest` names so many columns that may enter the working set next.
         """
         self.is_exact = self._is_exact(columns)
+        self._is_kept = False
+        if self.kept is not None and self.is_exact:
+            self._is_kept = True
+            exact = functools.partial(self._exact, eta=eta, now=now)
+            matrix, self.is_exact = self.kept.at(columns, residual, exact, nearest)
+            self._take(columns, matrix)
+            return matrix
         suffices = self._suffices(columns, residual, target)
         if self.is_exact and self._is_renewed(columns) and not suffices:
             self._take(columns, self._exact(columns, eta, now))
@@ -130,7 +157,11 @@ class CurvatureModel:
         # The secant equation B s = y, kept positive definite: Nocedal & Wright (2006), chapter 6.
         # The likelihood is concave, so s'y < 0 is rounding, and the pair is left out.
         sy, sbs = float(y @ step), float(step @ image)
-        if sy > 1e-14 * abs(sbs) and sbs > 0:
+        if not (sy > 1e-14 * abs(sbs) and sbs > 0):
+            return
+        if self._is_kept and self.kept is not None:
+            self.kept.learn(step, image, y, sy, sbs)
+        else:
             descent_cpu.secant_update(self.matrix, y, image, sy, sbs)
 
     def _is_soon_replaced(self, columns: Index) -> bool:

@@ -11,6 +11,7 @@ from riskset._errors import DeviceError
 from riskset._messages import Note, Value
 from riskset._types import Features, Index, Matrix, NewtonQuadratic
 from riskset.data.working_columns import WorkingColumns
+from riskset.model.cox import Evaluation
 from riskset.solve.conjugate import conjugate_step
 from riskset.solve.curvature import RIDGE_FACTOR, CurvatureModel, largest
 from riskset.solve.finiteness import ScoreAndInformation
@@ -116,8 +117,7 @@ class Minimisation:
         if curvature is not None and curvature.problem is problem:
             is_where_it_ended = start.gradient.size and (self.allowed | (start.coef == 0)).all()
             self._stand(rows, start if is_where_it_ended else None)
-            self.model = curvature.copy()
-            self.model.learns = self.learns
+            self.model = curvature.copy(learns=self.learns)
         else:
             self._stand(rows)
         self.warm = True
@@ -138,9 +138,13 @@ class Minimisation:
         if at_zero is not None:
             self.now, self.gradient = at_zero
             return
-        self.now = rows.evaluate(self.eta)
+        ended = known.curvature.ended if known is not None and known.curvature else None
+        if ended is not None and rows.has_last_word:
+            self.now = ended
+        else:
+            self.now = rows.evaluate(self.eta)
+            self.n_passes += 1
         self.gradient = rows.cross(self.now) if known is None else known.gradient
-        self.n_passes += 1
 
     def _objective(self, now: Any, beta: Features) -> float:
         penalty = float(self.l1 @ np.abs(beta) + 0.5 * (self.l2 @ beta**2))
@@ -192,6 +196,8 @@ class Minimisation:
                     raise
             self._stand(self.problem.final_rows())
         self._solve()
+        if self.learns and isinstance(self.now, Evaluation):
+            self.model.ended = self.now
 
     def _solve(self) -> None:
         """Solve on growing working sets until no column outside violates its condition."""
@@ -231,7 +237,7 @@ class Minimisation:
 
     def _first_working_set(self) -> NDArray[np.bool_]:
         """Everything if that is little, else what is or could become different from 0."""
-        if self.beta.size <= MAX_FULL_WORKING_SET and not self.warm:
+        if self.beta.size <= MAX_FULL_WORKING_SET and not (self.warm or self.model.kept):
             return self.allowed.copy()
         support = (self.beta != 0) | (self.l1 == 0)
         strength = np.abs(self.gradient - self.l2 * self.beta)
@@ -243,6 +249,13 @@ class Minimisation:
         excess = (strength - self.l1) / self.problem.spread
         chosen: NDArray[np.bool_] = (support | largest(near, excess, most)) & self.allowed
         return chosen
+
+    def _nearest(self, columns: Index, most: int) -> Index:
+        """Columns outside a working set whose gradients come closest to what lets them in."""
+        is_outside = self.allowed & self.problem.informative
+        is_outside[columns] = False
+        strength = np.abs(self.gradient) / np.maximum(self.l1, 1e-300)
+        return np.flatnonzero(largest(is_outside, strength, most))
 
     def _look_at_others(self, columns: Index) -> None:
         """Gradients of the columns outside the working set."""
@@ -283,7 +296,7 @@ class Minimisation:
             else:
                 is_cold = self.n_iter == 0 and not self.warm
                 here = columns, self.eta, self.now, residual, target
-                curvature = self.model.at(*here, is_cold=is_cold)
+                curvature = self.model.at(*here, is_cold=is_cold, nearest=self._nearest)
                 self._remember(columns, curvature, gradient)
                 least = 0.03 * residual * problem.kkt_scale * float(spread.min(initial=1.0))
                 quadratic = NewtonQuadratic(curvature, gradient, beta, l1, l2, box)
