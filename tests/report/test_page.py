@@ -271,3 +271,26 @@ def test_competing_events_without_a_name(report):
     assert f"Competing events were: {words}. They end" in made.text
     assert "Competing events:" not in made.html
     assert "Competing events</text>" in made.html
+
+
+REFUSED, INDICATED = "No covariate had missing values.", "were represented by an indicator."
+ABSENT, BLIND = "without a record was treated as absent.", "specified before the estimate was seen."
+
+
+@pytest.mark.parametrize(
+    ("kind", "covariates", "said"),
+    [
+        ("omop", {}, {ABSENT}),
+        ("tables", {}, {REFUSED}),
+        ("tables", {"missing": "indicator"}, {INDICATED}),
+        ("tables", {"table": "long.parquet"}, {ABSENT}),
+        ("tables", {"table": "long.parquet", "columns": ["age"]}, {ABSENT, REFUSED}),
+    ],
+)
+@pytest.mark.parametrize("blind", [True, False])
+def test_methods_say_only_what_was_done(report, kind, covariates, said, blind):
+    about = study(blind=blind, settings={"data": {"covariates": covariates}})
+    about["data"]["kind"] = kind
+    text = " ".join(report(about=about).text.split())
+    expected = said | ({BLIND} if blind else set())
+    assert {words for words in (REFUSED, INDICATED, ABSENT, BLIND) if words in text} == expected

@@ -152,3 +152,19 @@ def test_levels_have_the_declared_order_after_the_reference(tmp_path):
         names(tmp_path / "absent", reference={"sise": "large"})
     with pytest.raises(rs.InputError, match="level 'huge' was not found in column 'size'"):
         names(tmp_path / "wrong", reference={"size": "huge"})
+
+
+def test_missing_values_have_indicators_in_the_balance_and_the_score(tmp_path):
+    columns = people(400)
+    age = pa.array([None if k % 10 == 0 else int(a) for k, a in enumerate(columns["age"])])
+    data = {"people": "people.parquet", "treatment": "drug", "id": "id"}
+    data["covariates"] = {"missing": "indicator"}
+    found = run(tmp_path, columns | {"age": age}, data=data)
+    rows = {row["name"]: row for row in found.rows("balance")}
+    assert set(rows) == {"x", "age", "age=(missing)"}
+    shares = [row["before_mean_target"] for row in [rows["age=(missing)"]]]
+    treated = columns["drug"] == 1
+    assert shares == pytest.approx([(treated & (np.arange(400) % 10 == 0)).sum() / treated.sum()])
+    assert {row["name"] for row in found.rows("ps_coefficients")} >= {"age=(missing)"}
+    (note,) = found.rows("warnings", code="missing_values")
+    assert note["message"].startswith("column 'age' of people.parquet has no value in 40 rows")

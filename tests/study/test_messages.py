@@ -2,6 +2,7 @@
 
 import re
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
@@ -24,9 +25,9 @@ analyses:
 """
 
 
-def told(folder, text):
+def told(folder, text, **changes):
     """What `riskset study check` says of a specification beside a table."""
-    pq.write_table(pa.table(people()), folder / "people.parquet")
+    pq.write_table(pa.table(people(**changes)), folder / "people.parquet")
     (folder / "study.yaml").write_text(text)
     with pytest.raises(rs.InputError) as error:
         rs.study.check_data(rs.study.Study.read(folder / "study.yaml"))
@@ -140,6 +141,41 @@ def test_a_line_of_table1_that_nothing_is(tmp_path):
     assert {row["label"] for row in found.rows("table1")} == {"age"}
     (row,) = found.rows("warnings", code="unknown_covariate")
     assert row["message"] == "table1 lists 'agee', but no covariate has that name."
+
+
+DRUGS = np.where(np.arange(200) % 2, "warfarin", "apixaban")
+
+
+@pytest.mark.parametrize(
+    ("value", "changes", "words"),
+    [
+        (
+            "warfarine",
+            {"drug": DRUGS},
+            "line 3, exposures.new.value: value 'warfarine' was not found in 'drug'.\n"
+            "Hint: did you mean 'warfarin'?",
+        ),
+        (
+            "warfarin",
+            {
+                "drug": DRUGS,
+                "age": pa.array([None, *range(199)]),
+                "x": pa.array([*range(199), None]),
+            },
+            "2 covariates of people.parquet have missing values: 'x' (1 row, first: data row 200, "
+            "id 209), 'age' (1 row, first: data row 1, id 10).",
+        ),
+        (
+            "warfarin",
+            {"drug": DRUGS, "days": np.where(np.arange(200) == 4, 0, 9)},
+            "column 'days' of people.parquet must hold days of at least 1, but 1 row does not "
+            "(first: data row 5, id 14, value 0)",
+        ),
+    ],
+)
+def test_data_are_checked_before_a_run(tmp_path, value, changes, words):
+    text = TEXT.replace("value: 1", f"value: {value}").replace("value: 0", "value: apixaban")
+    assert words in told(tmp_path, text, **changes)
 
 
 def test_similar_names_in_any_case():

@@ -12,6 +12,7 @@ import typer
 from riskset._errors import InputError
 from riskset.cli.options import DATA, chosen, given, option_of, require
 from riskset.data.column_roles import ColumnRoles
+from riskset.data.missing_values import MissingRule
 from riskset.data.table_files import Duplicates, TableFiles, UnknownRows
 from riskset.data.writers import check_target
 
@@ -85,6 +86,7 @@ class ColumnOptions(FollowUpOptions):
     offset: str | None = column("offset")
     drop: list[str] | None = column("drop", more=REPEATED)
     reference: list[str] | None = column("reference", metavar="COL=LEVEL", more=REPEATED)
+    missing: MissingRule | None = column("missing", metavar=None)
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -150,8 +150,9 @@ def report(
 def check(specification: Annotated[Path, FILE]) -> None:
     """Check a specification without running it.
 
-    The keys and values are checked, and whether the files and columns that they name exist. Data
-    are read by `riskset study run` only.
+    The keys and values are checked, and whether the files and columns that they name exist. A table
+    of people is read, so that missing values, invalid outcomes and exposures without a row are
+    reported; a CDM is not.
     """
     from riskset.study import Study, check_data
 

@@ -18,6 +18,7 @@ from riskset._types import AnyArray, Rows
 __all__ = [
     "EXACT",
     "MISSING",
+    "MissingValuesError",
     "NUMBERS",
     "Places",
     "as_array",
@@ -42,6 +43,10 @@ NUMBERS = (Real, Decimal, np.integer, np.floating, np.bool_)
 """Types of objects that are numbers. Text is not a number, even if it consists of digits."""
 
 MISSING = "drop or impute these rows first; riskset never drops a row by itself."
+
+
+class MissingValuesError(InputError):
+    """A column has missing values."""
 
 
 class Places:
@@ -72,8 +77,9 @@ def complain_rows(
     places: Places,
     *,
     hint: str,
+    error: type[InputError] = InputError,
 ) -> None:
-    """Raise if any row is bad, naming how many there are and the first.
+    """Raise an `error` if any row is bad, naming how many there are and the first.
 
     `must` is a predicate, "must be finite" or "must not be negative"; the sentence ends by it.
     """
@@ -84,7 +90,7 @@ def complain_rows(
     are = "is" if where.size == 1 else "are"
     if not must.startswith("must not "):
         are += " not"
-    raise InputError(
+    raise error(
         f"{column} {must}, but {where.size:,} of {bad.size:,} rows {are} "
         f"(first: {places.row(first)}, value {shown(values[first])}).",
         hint=hint,

@@ -21,6 +21,8 @@ from riskset.data.design import Design
 from riskset.data.files import open_file
 from riskset.data.frame import FrameEncoder
 from riskset.data.long_covariates import open_covariates, with_covariates
+from riskset.data.missing_values import MissingRule
+from riskset.data.notes import notes_on_missing
 from riskset.data.outcome_columns import identified
 from riskset.data.schema import LongOptions
 from riskset.data.table import (
@@ -97,10 +99,11 @@ def covariates_of(
     duplicates: Duplicates = "error",
     unknown_rows: UnknownRows = "error",
     reference: Mapping[str, str] | None = None,
+    missing: MissingRule = "error",
 ) -> tuple[Design, tuple[Note, ...]]:
     """Covariates of everybody, in a file that is mapped into memory.
 
-    `columns` of the table are covariates, and `reference` has the levels of some that come first;
+    `columns` of the table are covariates; see `FrameEncoder.fit` for `reference` and `missing`.
     `long` is a long table (row, covariate, value), or a design in a file. If `design_file` (.rsd)
     exists it is opened, otherwise it is written.
     """
@@ -109,7 +112,7 @@ def covariates_of(
     long_design = design_file.with_name(f".{design_file.stem}-long.rsd")
     with Database() as database:
         table = identified(people.open(database), people.id, must_be_unique=long is not None)
-        wide = FrameEncoder.fit(table, columns, reference)[1]
+        encoder, wide = FrameEncoder.fit(table, columns, reference, missing)
         asked = CovariateFile(covariates=long, duplicates=duplicates, unknown_rows=unknown_rows)
         added = open_covariates(
             database,
@@ -124,6 +127,7 @@ def covariates_of(
         else:
             design.save(design_file)
             long_design.unlink(missing_ok=True)
+        notes = (*notes_on_missing(table, encoder), *notes)
     return Design.open(design_file, verify=False), notes
 
 

@@ -6,7 +6,7 @@ keeps it, and the command line makes its options from it.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from riskset._errors import InputError
 from riskset._settings import setting
 from riskset.data.checks import first_repeated
 from riskset.data.levels import check_references
+from riskset.data.missing_values import MissingRule
 
 __all__ = ["LABELS", "NUMBERS", "ColumnRoles"]
 
@@ -69,6 +70,12 @@ class ColumnRoles:
         "reference levels of columns of text or categories, by column. Default: the first level",
         None,
     )
+    missing: MissingRule = setting(
+        "what to do with missing values of covariates: refuse them (``error``), or give a column "
+        "with missing values an ``indicator``: one more level of text and categories, and one more "
+        "covariate beside numbers, whose missing values become the mean",
+        "error",
+    )
     cause: int | str | None = setting("code or label of the event of interest", None)
     censored: str | None = setting(
         "label of censoring, if the events are text. Every other label is a cause", None
@@ -83,6 +90,8 @@ class ColumnRoles:
         object.__setattr__(self, "strata", _listed("strata", self.strata))
         object.__setattr__(self, "drop", _listed("drop", self.drop))
         check_references(self.reference)
+        if self.missing not in get_args(MissingRule):
+            raise InputError.wrong_option("missing", self.missing, get_args(MissingRule))
         digits = self.time_digits
         if digits is not None and (digits is True or not isinstance(digits, (int, np.integer))):
             raise InputError(
@@ -145,7 +154,7 @@ class ColumnRoles:
     @classmethod
     def from_dict(cls, state: Mapping[str, Any], **settings: Any) -> "ColumnRoles":
         """The inverse of `to_dict`, with the fields that are not columns."""
-        columns = {role: state.get(role) for role in (*NUMBERS, *LABELS)}
+        columns: dict[str, Any] = {role: state.get(role) for role in (*NUMBERS, *LABELS)}
         return cls(**columns, strata=state["strata"], drop=state["drop"], **settings)
 
 

@@ -244,7 +244,7 @@ def assemble(
     table = identified(table, roles.id, must_be_unique=long is not None)
     columns = OutcomeColumns.read(table, roles)
     covariates = roles.covariates_among(table.data_columns)
-    encoder, wide = FrameEncoder.fit(table, covariates, roles.reference)
+    encoder, wide = FrameEncoder.fit(table, covariates, roles.reference, roles.missing)
     design, options, n_dropped, notes = with_covariates(wide, table, long, design_file)
     return Dataset(
         design,

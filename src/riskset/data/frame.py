@@ -20,9 +20,17 @@ import pyarrow as pa
 
 from riskset._errors import InputError
 from riskset._types import AnyArray, Factors
-from riskset.data.checks import EXACT, complain_rows, first_repeated
+from riskset.data.checks import EXACT, MissingValuesError, complain_rows, first_repeated
 from riskset.data.design import Design
 from riskset.data.levels import find_levels, level_codes, with_references
+from riskset.data.missing_values import (
+    MISSING_LEVEL,
+    MissingRule,
+    all_missing,
+    filled,
+    missing_rows_of,
+    usual_value,
+)
 from riskset.data.table import Table, has_order, kind_of, numbers, pandas_index, refuse_empty
 
 __all__ = ["FrameEncoder", "as_table", "data_frame"]
@@ -219,6 +227,9 @@ class FrameEncoder:
     the fit: the order of the columns does not matter, and columns that were not there at the fit
     are ignored.
 
+    Missing values are errors, unless they get an indicator (see `missing_values`); `fills` has what
+    then stands for them in columns of numbers.
+
     `identifiers`, known after `fit` only, are columns of whole numbers that look like identifiers,
     by their name or because each number occurs once (in 100 rows or more, or in 10 if consecutive).
 
@@ -239,6 +250,7 @@ class FrameEncoder:
 
     columns: tuple[str, ...]
     levels: Mapping[str, tuple[str, ...]]
+    fills: Mapping[str, float] = field(default_factory=dict)
     identifiers: tuple[str, ...] = field(default=(), compare=False)
 
     @classmethod
@@ -247,10 +259,12 @@ class FrameEncoder:
         frame: object,
         columns: Sequence[str] | None = None,
         reference: Mapping[str, object] | None = None,
+        missing: MissingRule = "error",
     ) -> tuple["FrameEncoder", Design]:
         """Learn the encoding of a frame, or of some of its columns, and apply it.
 
-        `reference` gives the reference levels of columns of text or categories.
+        `reference` gives the reference levels of columns of text or categories, and `missing` says
+        what to do with missing values.
 
         Raises `InputError` if a value is missing or infinite, a column holds dates, lists or mixed
         types, a column of text looks like an identifier or like numbers, or there is no such
@@ -261,15 +275,37 @@ class FrameEncoder:
         names = table.data_columns if columns is None else tuple(columns)
         for name in names:
             table.need(name)
+        try:
+            encoder = cls._learnt(table, names, reference or {}, missing)
+            covariates = _Covariates(encoder, table)
+            design = encoder._design(covariates, table)
+        except MissingValuesError as error:
+            raise all_missing(table, names, error) from None
+        return replace(encoder, identifiers=tuple(covariates.identifiers)), design
+
+    @classmethod
+    def _learnt(
+        cls,
+        table: Table,
+        names: tuple[str, ...],
+        reference: Mapping[str, object],
+        missing: MissingRule,
+    ) -> "FrameEncoder":
         maybe = [name for name in names if name in table.texts]
         ahead = _Ahead(table, maybe)
-        levels_of = {name: find_levels(table, name, ahead[name]) for name in maybe}
-        found = {name: levels for name, levels in levels_of.items() if levels}
-        encoder = cls(names, with_references(table, names, found, reference or {}))
+        levels_of = {name: find_levels(table, name, ahead[name], missing) for name in maybe}
+        levels = {name: found for name, found in levels_of.items() if found}
+        fills = {}
+        if missing == "indicator":
+            rest = [name for name in names if name not in levels]
+            ahead = _Ahead(table, rest)
+            for name in rest:
+                array = ahead[name]
+                if missing_rows_of(array).any():
+                    fills[name] = usual_value(table, name, array)
+        encoder = cls(names, with_references(table, names, levels, reference), fills)
         encoder._check_feature_names(table)
-        covariates = _Covariates(encoder, table)
-        design = encoder._design(covariates, table)
-        return replace(encoder, identifiers=tuple(covariates.identifiers)), design
+        return encoder
 
     def transform(self, frame: object) -> Design:
         """Encode new data as at the fit.
@@ -311,17 +347,20 @@ class FrameEncoder:
         return {
             "columns": list(self.columns),
             "levels": {k: list(v) for k, v in self.levels.items()},
+            "fills": dict(self.fills),
         }
 
     @classmethod
     def from_dict(cls, state: Mapping[str, Any]) -> "FrameEncoder":
         """The inverse of `to_dict`."""
         levels = {name: tuple(known) for name, known in state["levels"].items()}
-        return cls(tuple(state["columns"]), levels)
+        return cls(tuple(state["columns"]), levels, dict(state.get("fills", {})))
 
     def _features(self, column: str) -> list[str]:
         levels = self.levels.get(column)
-        return [column] if levels is None else [f"{column}={level}" for level in levels]
+        if levels is not None:
+            return [f"{column}={level}" for level in levels]
+        return [column, f"{column}={MISSING_LEVEL}"] if column in self.fills else [column]
 
     def _design(self, covariates: Mapping[str, AnyArray], table: Table) -> Design:
         return Design.from_columns(covariates, n_rows=table.n_rows, factors=self.factors)
@@ -356,6 +395,7 @@ class _Covariates(Mapping[str, AnyArray]):
         }
         self._column: str | None = None
         self._values: AnyArray = np.zeros(0)
+        self._missing: AnyArray = np.zeros(0, dtype=bool)
         self.identifiers: dict[str, None] = {}
 
     def __len__(self) -> int:
@@ -368,16 +408,23 @@ class _Covariates(Mapping[str, AnyArray]):
         column, level = self._source[feature]
         known = self._encoder.levels.get(column)
         if column != self._column:
-            array = self._ahead[column]
-            self._values = (
-                _covariate(self._table, column, array)
-                if known is None
-                else level_codes(self._table, column, array, known)
-            )
             self._column = column
-            if known is None and _is_identifier(column, self._values):
-                self.identifiers[column] = None
-        return self._values if known is None else self._values == level
+            self._read(column, known)
+        if known is not None:
+            return np.asarray(self._values == level)
+        return self._missing if level else self._values
+
+    def _read(self, column: str, levels: tuple[str, ...] | None) -> None:
+        array = self._ahead[column]
+        if levels is not None:
+            self._values = level_codes(self._table, column, array, levels)
+            return
+        if column in self._encoder.fills:
+            self._missing = missing_rows_of(array)
+            array = filled(array, self._encoder.fills[column])
+        self._values = _covariate(self._table, column, array)
+        if _is_identifier(column, self._values):
+            self.identifiers[column] = None
 
 
 def _covariate(table: Table, name: str, array: "pa.ChunkedArray") -> AnyArray:

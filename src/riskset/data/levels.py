@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from riskset._errors import InputError
 from riskset._types import AnyArray
 from riskset.data.checks import listed
+from riskset.data.missing_values import MISSING_LEVEL, MissingRule, missing_rows_of
 from riskset.data.table import (
     DAYS,
     Table,
@@ -72,10 +73,13 @@ def _level_text(value: object) -> str:
     return str(int(value)) if whole else str(value)  # type: ignore[call-overload]
 
 
-def find_levels(table: Table, name: str, array: "pa.ChunkedArray") -> tuple[str, ...]:
+def find_levels(
+    table: Table, name: str, array: "pa.ChunkedArray", missing: MissingRule = "error"
+) -> tuple[str, ...]:
     """All levels that occur in a column of text or categories; () for a column of numbers.
 
-    They have the order that a categorical type declares, and are sorted otherwise.
+    They have the order that a categorical type declares, and are sorted otherwise. If missing
+    values get an indicator, it is the last level.
 
     Raises `InputError` if a value is missing, or the column looks like an identifier or, if it is
     text, like numbers, dates or booleans.
@@ -83,8 +87,10 @@ def find_levels(table: Table, name: str, array: "pa.ChunkedArray") -> tuple[str,
     kind = kind_of(array.type)
     if kind not in ("text", "category"):
         return ()
-    check_present(table, name, array)
-    distinct = plain_values(array.unique()).unique().to_pylist()
+    if missing == "error":
+        check_present(table, name, array)
+    every = plain_values(array.unique()).unique().to_pylist()
+    distinct = [value for value in every if value is not None]
     if kind == "category" and name not in table.unordered:
         declared = {value: place for place, value in enumerate(declared_values(array))}
         in_order = sorted(distinct, key=declared.__getitem__)
@@ -103,7 +109,7 @@ def find_levels(table: Table, name: str, array: "pa.ChunkedArray") -> tuple[str,
             "not like a characteristic.",
             hint="name it with `id` or `cluster`, or leave it out with `drop`.",
         )
-    return levels
+    return levels if len(distinct) == len(every) else (*levels, MISSING_LEVEL)
 
 
 def check_references(reference: object) -> None:
@@ -222,16 +228,17 @@ def level_codes(
     table: Table, name: str, array: "pa.ChunkedArray", levels: tuple[str, ...]
 ) -> AnyArray:
     """Number of the level of each row."""
-    check_present(table, name, array)
+    if MISSING_LEVEL not in levels:
+        check_present(table, name, array)
     kind = kind_of(array.type)
     if kind == "category":
         known = {level: code for code, level in enumerate(levels)}
-        parts = [
-            np.array(
-                [known.get(_level_text(v), -1) for v in chunk.dictionary.to_pylist()], np.int32
-            )[chunk.indices.to_numpy(zero_copy_only=False)]
-            for chunk in array.chunks
-        ]
+        parts = []
+        for chunk in array.chunks:
+            values = chunk.dictionary.to_pylist()
+            code = [*(known.get(_level_text(value), -1) for value in values), -1]
+            place = chunk.indices.cast(pa.int64()).fill_null(len(values))
+            parts.append(np.array(code, np.int32)[place.to_numpy()])
         codes = np.concatenate(parts) if parts else np.zeros(0, np.int32)
     elif kind == "text" or pa.types.is_integer(array.type):
         text = array.cast(pa.large_string())
@@ -243,6 +250,8 @@ def level_codes(
             f"({listed(levels)}), but now its type is {type_words(array.type)}.",
             hint="convert it to text.",
         )
+    if MISSING_LEVEL in levels:
+        codes = np.where(missing_rows_of(array), levels.index(MISSING_LEVEL), codes)
     unknown = codes < 0
     if unknown.any():
         i = int(np.argmax(unknown))

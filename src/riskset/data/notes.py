@@ -6,9 +6,10 @@ from riskset._messages import Note, Value
 from riskset.data.column_roles import ColumnRoles
 from riskset.data.frame import FrameEncoder
 from riskset.data.levels import MANY_LEVELS, is_missing_code
+from riskset.data.missing_values import MISSING_LEVEL, missing_rows_of
 from riskset.data.table import INDEX, Table
 
-__all__ = ["notes_on_columns", "notes_on_entries"]
+__all__ = ["notes_on_columns", "notes_on_entries", "notes_on_missing"]
 
 
 def notes_on_columns(
@@ -22,6 +23,7 @@ def notes_on_columns(
         *_notes_on_index(table, roles),
         *_notes_on_recognised(table, asked, roles),
         *_notes_on_levels(table, encoder),
+        *notes_on_missing(table, encoder),
         *(
             Note(
                 "identifier",
@@ -85,6 +87,23 @@ def _notes_on_levels(table: Table, encoder: FrameEncoder) -> Iterator[Note]:
                 "`drop`.",
                 {"column": column, "n": Value("things", len(levels))},
             )
+
+
+def notes_on_missing(table: Table, encoder: FrameEncoder) -> Iterator[Note]:
+    """Columns whose missing values have an indicator."""
+    levels = (name for name, known in encoder.levels.items() if MISSING_LEVEL in known)
+    for name in (*levels, *encoder.fills):
+        n = int(missing_rows_of(table.array(name)).sum())
+        yield Note(
+            "missing_values",
+            (name,),
+            "{column} has no value in {n:row|rows}, for which {indicator} stands.",
+            {
+                "column": Value("name", table.words.column(name)),
+                "n": Value("count", n),
+                "indicator": Value("name", repr(f"{name}={MISSING_LEVEL}")),
+            },
+        )
 
 
 def _notes_on_index(table: Table, roles: ColumnRoles) -> list[Note]:

@@ -40,6 +40,7 @@ class EncoderForm(Form):
 
     columns: list[str]
     levels: dict[str, list[GroupLabel]]
+    fills: dict[str, float] = {}
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
@@ -51,6 +52,9 @@ class EncoderForm(Form):
                 raise ValueError(f"levels/{name}: it must have at least one level")
             _check_one_kind(levels, f"levels/{name}")
             _check_unique(levels, f"levels/{name}")
+        for name in self.fills:
+            if name not in self.columns or name in self.levels:
+                raise ValueError(f"fills/{name}: no column of numbers has that name")
         return self
 
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from riskset._errors import InputError
 from riskset._types import AnyArray, Rows
-from riskset.data.checks import MISSING, Places, as_finite, complain_rows
+from riskset.data.checks import MISSING, MissingValuesError, Places, as_finite, complain_rows
 from riskset.data.labels import OWN_KEY, OWN_LABEL, as_keys, as_labels
 
 __all__ = [
@@ -32,6 +32,7 @@ __all__ = [
     "keys",
     "kind_of",
     "labels",
+    "missing_hint",
     "numbers",
     "pandas_index",
     "plain_values",
@@ -192,12 +193,18 @@ def check_present(table: Table, name: str, array: "pa.ChunkedArray", hint: str =
     if values.null_count:
         bad = values.is_null().to_numpy()
         n = int(bad.sum())
-        first, file = table.words.row(int(np.argmax(bad))), table.words.file.lower()
-        raise InputError(
+        first = table.words.row(int(np.argmax(bad)))
+        raise MissingValuesError(
             f"{table.words.column(name)} must not have missing values, but "
             f"{n:,} of {table.n_rows:,} rows {'has' if n == 1 else 'have'} one (first: {first}).",
-            hint=(CODES if ".csv" in file or ".tsv" in file else "") + hint,
+            hint=missing_hint(table, hint),
         )
+
+
+def missing_hint(table: Table, hint: str) -> str:
+    """A hint on missing values, and how a text file writes them."""
+    file = table.words.file.lower()
+    return (CODES if ".csv" in file or ".tsv" in file else "") + hint
 
 
 def numbers(table: Table, name: str, array: "pa.ChunkedArray") -> AnyArray:
@@ -209,7 +216,9 @@ def numbers(table: Table, name: str, array: "pa.ChunkedArray") -> AnyArray:
     if values.dtype.kind == "f":
         words = table.words
         bad, places = ~np.isfinite(values), words.places(name)
-        complain_rows(bad, array, words.column(name), "must be finite", places, hint=MISSING)
+        error = MissingValuesError if np.isnan(values[bad]).any() else InputError
+        words_of = words.column(name), "must be finite", places
+        complain_rows(bad, array, *words_of, hint=MISSING, error=error)
     return values
 
 

@@ -1,6 +1,7 @@
 """Run a study and write its results."""
 
 import datetime
+import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
@@ -21,7 +22,7 @@ from riskset.study.runner import StudyRunner
 from riskset.study.sections import CdmData
 from riskset.study.source import StudySource
 from riskset.study.specification import Study
-from riskset.study.table_source import TableColumns, TableSource
+from riskset.study.table_source import TableSource
 
 __all__ = ["check_data", "run"]
 
@@ -95,17 +96,25 @@ def run(
 
 
 def check_data(study: Study) -> None:
-    """Check that the files, tables and columns of a study exist, without reading them.
+    """Check the data of a study without running it.
+
+    A table of people is read, with its covariates, exposures and outcomes. Of a CDM, only the files
+    and tables are looked for.
 
     Raises
     ------
     InputError
-        If one does not exist. The message gives the line of the specification.
+        If a file, table or column does not exist, an exposure has no row, or the data are not
+        valid. The message gives the line of the specification, or the column and row.
     """
     if isinstance(study.specification.data, CdmData):
         open_cdm(study).close()
-    else:
-        TableColumns.find(study)
+        return
+    with (
+        tempfile.TemporaryDirectory(prefix="riskset-", ignore_cleanup_errors=True) as folder,
+        closing(StepCache(Path(folder))) as cache,
+    ):
+        TableSource(study, cache).check()
 
 
 @contextmanager

@@ -24,6 +24,7 @@ from riskset.cohort.settings import (
     Weight,
 )
 from riskset.data.database import checked_amount
+from riskset.data.missing_values import MissingRule
 from riskset.model.penalty import L1, L2, Penalty
 from riskset.omop.analyses import DEFAULT
 from riskset.omop.concepts import ConceptItem, ConceptSet
@@ -82,6 +83,10 @@ class TableCovariates:
     drop: tuple[str, ...] = setting("columns that are not covariates", ())
     reference: dict[str, str] = setting(
         "the reference levels of columns of text; left out: the first level of each", dict
+    )
+    missing: MissingRule = setting(
+        "what to do with missing values: refuse them, or give each column an indicator of them",
+        "error",
     )
     unknown_rows: Literal["error", "drop"] = setting(
         "what to do with entries of people who are not in the table", "error"

@@ -67,6 +67,7 @@ class TableSource:
             duplicates=data.covariates.duplicates,
             unknown_rows=data.covariates.unknown_rows,
             reference=data.covariates.reference,
+            missing=data.covariates.missing,
         )
         self._notes = [*notes, *self._others()]
         self.sources: list[dict[str, object]] = [
@@ -144,6 +145,22 @@ class TableSource:
                 f"{what}, value {value}).",
                 hint=hint,
             )
+
+    def check(self) -> None:
+        """Raise an error if an exposure has no row, or an outcome is not valid."""
+        asked, column = self._study.specification, self._data.treatment
+        known = np.unique(self._columns[column]).astype(np.str_).tolist()
+        self._study.refuse(
+            name_fault(
+                ("exposures", name, "value"), "value", self._value(name), known, repr(column)
+            )
+            for name in asked.exposures
+            if not self._is(name).any()
+        )
+        analysis = next(iter(asked.analyses.values()))
+        for comparison in asked.comparisons:
+            for outcome in asked.outcomes:
+                self.follow(comparison, analysis, outcome)
 
     def codes(self) -> list[ConceptRow]:
         """Tables have none."""

@@ -1,5 +1,6 @@
 """Methods in words that a paper can take over."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from riskset.report.markup import Markup, spans_as_code, tag
@@ -22,8 +23,20 @@ def collect(part: ReportPart) -> dict[str, Any]:
         "sentences": {key: words[key] for key in SENTENCES if words.get(key)},
         "sensitivity": [source.label("analyses", run.analysis) for run in part.runs[1:]],
         "data": {key: source.study["data"].get(key) for key in ("name", "start", "end")},
+        "missing": _missing(source.study),
+        "is_blind": source.study["blind"],
         "version": source.study["versions"].get("riskset"),
     }
+
+
+def _missing(study: Mapping[str, Any]) -> list[str]:
+    """What was done with missing values: of columns of a table, and of records."""
+    settings = study["settings"].get("data", {}).get("covariates", {})
+    has_records = study["data"]["kind"] == "omop" or settings.get("table") is not None
+    has_columns = study["data"]["kind"] != "omop" and (
+        not has_records or settings.get("columns") is not None
+    )
+    return ["absent"] * has_records + [settings.get("missing", "error")] * has_columns
 
 
 def render(page: Page, content: Facts) -> Markup:
@@ -35,10 +48,12 @@ def render(page: Page, content: Facts) -> Markup:
     if page.about["has_competing"]:
         what = page.about["competing"] or say("question.coded_competing")
         parts.append(say("methods.competing", what=what))
-    parts.append(say("methods.missing"))
+    parts += [say(f"methods.missing_{rule}") for rule in content["missing"]]
     if content["sensitivity"]:
         parts.append(say("methods.sensitivity", names="; ".join(content["sensitivity"])))
     parts.append(say("methods.balance", threshold=short(page.about["threshold"])))
+    if content["is_blind"]:
+        parts.append(say("methods.blind"))
     if page.min_cell_count > 1:
         parts.append(say("methods.small", n=page.min_cell_count))
     parts.append(say("methods.software", version=content["version"] or ""))
