@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from riskset.infer.crossval.result import CrossValidation
     from riskset.model.incidence import check_total_incidence
     from riskset.model.penalty import L1, L2, ElasticNet
+    from riskset.model.step_function import StepFunction
     from riskset.simulate import simulate_cohort, simulate_cox, simulate_finegray
 
 # Where the public names live. A name is imported when it is first used, so that `import riskset`
@@ -68,6 +69,7 @@ _NAMES = {
     "riskset.estimators.saving": ("load",),
     "riskset.infer.crossval.result": ("CrossValidation",),
     "riskset.model.incidence": ("check_total_incidence",),
+    "riskset.model.step_function": ("StepFunction",),
     "riskset.model.penalty": ("ElasticNet", "L1", "L2"),
     "riskset.simulate": ("simulate_cohort", "simulate_cox", "simulate_finegray"),
 }
@@ -103,6 +105,7 @@ __all__ = [
     "Profile",
     "RisksetError",
     "RisksetWarning",
+    "StepFunction",
     "Surv",
     "SurvivalCurve",
     "__version__",

@@ -60,3 +60,17 @@ def test_near_ties_are_pointed_out():
     with pytest.warns(rs.RisksetWarning, match="1 neighbouring times.*time_digits"):
         model = rs.Cox().fit(np.array([[0.0], [1], [0], [1], [1], [0]]), time)
     assert [note.code for note in model.notes_] == ["near_ties"]
+
+
+def test_coefficients_that_nothing_determines_are_not_ratios_of_1():
+    rng = np.random.default_rng(3)
+    x = rng.normal(size=(80, 2))
+    frame = pd.DataFrame({"a": x[:, 0], "b": x[:, 1], "sum": x.sum(axis=1), "one": 1.0})
+    y = rs.Surv(rng.integers(1, 40, 80), rng.integers(0, 2, 80))
+    with pytest.warns(rs.RisksetWarning):
+        table = rs.Cox().fit(frame, y).summary()
+    lost = table.loc[["sum", "one"]]
+    assert lost.isna().all(axis=None)
+    assert table.loc[["a", "b"]].notna().all(axis=None)
+    # A penalty determines every coefficient.
+    assert rs.Cox(rs.L2(1.0)).fit(frame, y).summary()["coef"].notna().all()

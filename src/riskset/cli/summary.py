@@ -23,6 +23,7 @@ __all__ = ["print_fit", "print_path", "print_written"]
 MAX_ROWS = 20
 MIN_NAME, MAX_NAME = 9, 26
 UNDEFINED = "-"
+NOT_ESTIMATED = "not estimated"
 MAX_BASES = 6
 # Codes of notes that the fit has given as warnings, and of those that are counts.
 WARNED = ("infinite", "max_iter", "not_estimable", "undecided", "collinear", "near_ties")
@@ -139,9 +140,12 @@ def _coefficients(model: "rs.Cox | rs.FineGray", interval: "ConfidenceInterval |
     if interval is not None:
         titles.append(f"{100 * interval.level:g}% interval")
     rows: list[tuple[str, list[str]]] = []
+    lost = model._not_estimated
     for j in _shown(model, error, () if interval is None else interval.names):
         name = model.covariates_[j]
         row = [plain_number(model.coef_[j]), ratio(model.coef_[j])]
+        if lost[j]:
+            row = ["", NOT_ESTIMATED]
         if error is not None:
             row.append(plain_number(error[j]))
         if interval is not None and name in interval.bounds:
@@ -166,7 +170,7 @@ def _shown(model: "rs.Cox | rs.FineGray", error: Features | None, asked: Sequenc
     """Columns to print: all in their order, or the unpenalised ones, then the largest."""
     coef = model.coef_
     # A penalty may hold one at 0 whose interval was asked for.
-    shown = np.flatnonzero((coef != 0) | np.isin(model.covariates_, asked))
+    shown = np.flatnonzero((coef != 0) | model._not_estimated | np.isin(model.covariates_, asked))
     if shown.size <= MAX_ROWS:
         return shown
     size = np.abs(coef[shown]) if error is None else np.abs(coef[shown] / error[shown])

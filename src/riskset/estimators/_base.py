@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -18,7 +18,7 @@ from riskset._errors import InputError, RisksetWarning
 from riskset._messages import Note, Value
 from riskset._progress import ProgressBar
 from riskset._runtime import Runtime
-from riskset._types import AnyArray, Features, Matrix, Rows, is_count, is_number
+from riskset._types import AnyArray, Features, Rows, is_count, is_number
 from riskset.data.checks import Places, as_array
 from riskset.data.dataset import Dataset
 from riskset.data.design import Design
@@ -466,8 +466,8 @@ class HazardModelBase(PenaltyParameters, ABC):
         return np.where(np.abs(far) > STEP_ROUNDING * summed, np.copysign(np.inf, far), near)
 
     def predict_survival_function(
-        self, X: object, times: object, *, strata: object = None, offset: object = None
-    ) -> Matrix:
+        self, X: object, times: object = None, *, strata: object = None, offset: object = None
+    ) -> AnyArray:
         """Predict the probability of no event by given times.
 
         For the Fine-Gray model, this is the probability of no event of its cause, 1 minus the
@@ -476,8 +476,8 @@ class HazardModelBase(PenaltyParameters, ABC):
         Parameters
         ----------
         X : as for `fit` (k, p)
-        times : number or (m,) numbers
-            In the time unit of the fit, in any order.
+        times : number or (m,) numbers, optional
+            In the time unit of the fit, in any order. Default: functions of time.
         strata : (k,) labels, or a sequence of label arrays as at the fit
             Required if the model was fitted with strata.
         offset : (k,) numbers, optional
@@ -486,25 +486,39 @@ class HazardModelBase(PenaltyParameters, ABC):
         -------
         (k, m) float64
             From the Breslow baseline hazard (for Efron ties, from Efron's): 1 before the first
-            event time (also at negative times), constant after the last.
+            event time (also at negative times), constant after the last. Without times, (k,)
+            `riskset.StepFunction`, as scikit-survival's scorers expect them.
 
         Raises
         ------
         InputError
             If a stratum was not in the fit.
         """
-        eta, strata, places = self._read_centred(X, strata, offset)
-        return self._fitted.baseline.survival(eta, as_times(times), strata, places)
+        return self._over_time("survival", X, times, strata, offset)
 
     def predict_cumulative_hazard_function(
-        self, X: object, times: object, *, strata: object = None, offset: object = None
-    ) -> Matrix:
+        self, X: object, times: object = None, *, strata: object = None, offset: object = None
+    ) -> AnyArray:
         """Predict the cumulative hazard at given times; see `predict_survival_function`.
 
         For the Fine-Gray model, this is the cumulative subdistribution hazard.
         """
+        return self._over_time("cumulative_hazard", X, times, strata, offset)
+
+    def _over_time(
+        self,
+        method: Literal["survival", "cumulative_hazard", "incidence"],
+        X: object,
+        times: object,
+        strata: object,
+        offset: object,
+    ) -> AnyArray:
+        """What a method of the baseline gives at times (k, m), or as functions of time (k,)."""
         eta, strata, places = self._read_centred(X, strata, offset)
-        return self._fitted.baseline.cumulative_hazard(eta, as_times(times), strata, places)
+        baseline = self._fitted.baseline
+        if times is None:
+            return baseline.functions(method, eta, strata, places)
+        return np.asarray(getattr(baseline, method)(eta, as_times(times), strata, places))
 
     def baseline_hazard(self) -> Any:
         """Return the baseline hazard at each event time, for all covariates 0.

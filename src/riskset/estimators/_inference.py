@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any, Literal, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from riskset._errors import InputError, NotDefinedError, check_once
@@ -109,6 +110,13 @@ class HazardModel(HazardModelBase):
         """Likelihood-ratio, score and Wald tests that all coefficients are 0."""
         return self._defined("a test of the coefficients").tests
 
+    @property
+    def _not_estimated(self) -> NDArray[np.bool_]:
+        """Coefficients (p,) that are 0 because nothing determines them."""
+        if self._is_penalized:
+            return np.zeros(self.coef_.size, dtype=bool)
+        return np.asarray((self.coef_ == 0) & np.isnan(self.standard_error_))
+
     # --------------------------------------------------------------------------- summary
 
     def summary(self, *, level: float = 0.95) -> Any:
@@ -128,13 +136,15 @@ class HazardModel(HazardModelBase):
             ``robust_standard_error`` (if `is_robust_`), ``z``, ``p``, and ``reference`` (if the
             data have columns of text or categories): the level with which a level is compared.
             Interval, z and p use the robust standard error if `is_robust_`, and are NaN if it is
-            not defined.
+            not defined. A coefficient that cannot be estimated, because its covariate is constant
+            or follows from others, is NaN, too; in `coef_` it is 0.
         """
         check_is_fitted(self, "coef_")
+        coef = np.where(self._not_estimated, np.nan, self.coef_)
         columns = {
             "covariate": np.array(self.covariates_, dtype=object),
-            "coef": self.coef_,
-            "hazard_ratio": _exp(self.coef_),
+            "coef": coef,
+            "hazard_ratio": _exp(coef),
         }
         error = self.robust_standard_error_ if self._is_robust else self.standard_error_
         lower, upper = wald_interval(self.coef_, error, level)

@@ -10,7 +10,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from riskset._errors import InputError
-from riskset._types import AnyArray, Matrix
+from riskset._types import AnyArray
 from riskset.curves.followup import Followup
 from riskset.data.causes import named_causes
 from riskset.data.checks import Places, as_numbers
@@ -20,8 +20,13 @@ from riskset.estimators._base import as_times
 from riskset.estimators._input import frame_library, lift, read_covariates
 from riskset.estimators._parameters import PenaltyParameters
 from riskset.estimators.cox import Cox
+from riskset.model.baseline import Baseline
 from riskset.model.cox import Ties
-from riskset.model.incidence import incidence_from_hazards
+from riskset.model.incidence import (
+    functions_of_time,
+    incidence_from_hazards,
+    without_event,
+)
 from riskset.model.penalty import Penalty
 
 __all__ = ["CauseSpecificCox"]
@@ -159,12 +164,12 @@ class CauseSpecificCox(PenaltyParameters):
     def predict_cumulative_incidence(
         self,
         X: object,
-        times: object,
+        times: object = None,
         cause: int | str | None = None,
         *,
         strata: object = None,
         offset: object = None,
-    ) -> NDArray[np.float64]:
+    ) -> AnyArray:
         r"""Predict the cumulative incidence of a cause, with all causes competing.
 
         .. math:: F_k(t \mid x) = \int_0^t e^{-\sum_j H_j(u- \mid x)} \, dH_k(u \mid x)
@@ -176,8 +181,8 @@ class CauseSpecificCox(PenaltyParameters):
         Parameters
         ----------
         X : as for `fit` (k, p)
-        times : number or (m,) numbers
-            In the time unit of the fit, in any order.
+        times : number or (m,) numbers, optional
+            In the time unit of the fit, in any order. Default: functions of time.
         cause : int or str, optional
             Default: all of `causes_`.
         strata, offset
@@ -186,6 +191,7 @@ class CauseSpecificCox(PenaltyParameters):
         Returns
         -------
         (k, m) float64, or (n_causes, k, m) for all causes
+            Without times, (k,) or (n_causes, k) `riskset.StepFunction`.
 
         Raises
         ------
@@ -194,27 +200,43 @@ class CauseSpecificCox(PenaltyParameters):
         """
         check_is_fitted(self, "models_")
         position = None if cause is None else self._position(cause)
+        baselines, eta, strata, places = self._read_new(X, strata, offset)
+        if times is None:
+            found = [
+                functions_of_time(baselines, eta, k, strata, places)
+                for k in range(len(baselines))
+                if position in (k, None)
+            ]
+            return np.array(found) if position is None else found[0]
         at = as_numbers(
-            as_times(times),
-            "times",
-            None,
-            Places(),
-            missing_hint="leave missing times out.",
+            as_times(times), "times", None, Places(), missing_hint="leave missing times out."
         )
+        incidence = incidence_from_hazards(baselines, eta, at, strata, places)
+        return incidence if position is None else incidence[position]
+
+    def _read_new(
+        self, X: object, strata: object, offset: object
+    ) -> tuple[list[Baseline], NDArray[np.float64], object, Places]:
+        """Baselines of all causes, linear predictors (n_causes, k), strata, and their words."""
         first = next(iter(self.models_.values()))
         design, strata, offsets, places = first._read_new(lift(X, self._columns), strata, offset)
         models = self.models_.values()
         eta = np.array([model._read_centred(design, strata, offsets)[0] for model in models])
-        baselines = [model._fitted.baseline for model in models]
-        incidence = incidence_from_hazards(baselines, eta, at, strata, places)
-        return incidence if position is None else incidence[position]
+        return [model._fitted.baseline for model in models], eta, strata, places
 
     def predict_survival_function(
-        self, X: object, times: object, *, strata: object = None, offset: object = None
-    ) -> Matrix:
-        """Predict the probability (k, m) of no event of any cause by each time."""
+        self, X: object, times: object = None, *, strata: object = None, offset: object = None
+    ) -> AnyArray:
+        """Predict the probability (k, m) of no event of any cause by each time.
+
+        Without times, the result is (k,) `riskset.StepFunction`.
+        """
+        if times is None:
+            check_is_fitted(self, "models_")
+            baselines, eta, strata, places = self._read_new(X, strata, offset)
+            return functions_of_time(baselines, eta, None, strata, places)
         incidence = self.predict_cumulative_incidence(X, times, strata=strata, offset=offset)
-        return np.asarray(np.maximum(1.0 - incidence.sum(axis=0), 0.0))
+        return without_event(incidence)
 
     def predict(self, X: object, cause: int | str, *, offset: object = None) -> NDArray[np.float64]:
         """Return the linear predictor for a cause; see `Cox.predict`."""

@@ -7,11 +7,10 @@ import numpy as np
 
 from riskset._errors import InputError
 from riskset._runtime import Runtime
-from riskset._types import AnyArray, Index, Matrix
+from riskset._types import AnyArray, Index
 from riskset.data.checks import Places, as_numbers, complain_rows
 from riskset.data.labels import as_codes
 from riskset.data.outcome import Outcome
-from riskset.estimators._base import as_times
 from riskset.estimators._inference import HazardModel
 from riskset.estimators._input import ModelInput
 from riskset.model.censoring import (
@@ -147,8 +146,8 @@ class FineGray(HazardModel):
         self._set(locals())
 
     def predict_cumulative_incidence(
-        self, X: object, times: object, *, strata: object = None, offset: object = None
-    ) -> Matrix:
+        self, X: object, times: object = None, *, strata: object = None, offset: object = None
+    ) -> AnyArray:
         """Predict the cumulative incidence of the cause at given times.
 
         Parameters
@@ -161,15 +160,14 @@ class FineGray(HazardModel):
         (k, m) float64
             In [0, 1] and never decreasing with time, for any covariates: 0 before the first event
             time, constant after the last. The sum over separately fitted models of several causes
-            may exceed 1.
+            may exceed 1. Without times, (k,) `riskset.StepFunction`.
 
         Raises
         ------
         InputError
             If a stratum was not in the fit.
         """
-        eta, strata, places = self._read_centred(X, strata, offset)
-        return self._fitted.baseline.incidence(eta, as_times(times), strata, places)
+        return self._over_time("incidence", X, times, strata, offset)
 
     # --------------------------------------------------------------------------- censoring
 

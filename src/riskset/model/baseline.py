@@ -8,6 +8,8 @@ time of its stratum the cumulative hazard is 0, after the last it stays at its l
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +20,7 @@ from riskset.data.checks import Places, as_numbers
 from riskset.data.labels import as_labels, label_columns
 from riskset.kernels import means_cpu as kernels
 from riskset.model.loss import Loss
+from riskset.model.step_function import step_functions
 
 __all__ = ["Baseline"]
 
@@ -126,6 +129,29 @@ class Baseline:
         out = self.cumulative_hazard(eta, times, stratum, places)
         np.negative(out, out=out)
         return np.asarray(np.exp(out, out=out))
+
+    def functions(
+        self,
+        method: Literal["survival", "cumulative_hazard", "incidence"],
+        eta: Rows,
+        stratum: object = None,
+        places: Places | None = None,
+    ) -> NDArray[np.object_]:
+        """What a method gives for each row (k,), as `StepFunction` of time."""
+        codes = self.codes_of(stratum, eta.size, places or Places())
+        return step_functions(
+            [self.time[self.stratum_ptr[code] : self.stratum_ptr[code + 1]] for code in codes],
+            [partial(self._row, method, *row) for row in zip(eta.tolist(), codes, strict=True)],
+        )
+
+    def _row(self, method: str, eta: float, code: int, times: AnyArray) -> NDArray[np.float64]:
+        """A method for one row, at times (m,)."""
+        (row,) = getattr(self, method)(np.array([eta]), times, self.label_of(code))
+        return np.asarray(row)
+
+    def label_of(self, code: int) -> object:
+        """The label of a stratum for one row, as `codes_of` takes it."""
+        return [self.strata.tolist()[code]] if self.n_strata > 1 else None
 
     def steps(
         self, eta: float

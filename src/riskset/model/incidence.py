@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,8 +12,14 @@ from riskset._errors import InputError, RisksetWarning
 from riskset._types import AnyArray, Rows
 from riskset.data.checks import Places
 from riskset.model.baseline import Baseline
+from riskset.model.step_function import step_functions
 
-__all__ = ["check_total_incidence", "incidence_from_hazards"]
+__all__ = [
+    "check_total_incidence",
+    "functions_of_time",
+    "incidence_from_hazards",
+    "without_event",
+]
 
 CHUNK = 1 << 21
 """Numbers held at a time, for rows by event times."""
@@ -56,6 +63,39 @@ def incidence_from_hazards(
         for part in np.split(rows, range(size, rows.size, size)):
             out[:, part] = _product_integral(log_hazard, eta[:, part])[:, :, seen]
     return out
+
+
+def functions_of_time(
+    baselines: Sequence[Baseline],
+    eta: NDArray[np.float64],
+    cause: int | None,
+    stratum: object = None,
+    places: Places | None = None,
+) -> NDArray[np.object_]:
+    """The incidence of a cause, or the survival (None), of each row (k,) as a function of time."""
+    codes = baselines[0].codes_of(stratum, eta.shape[1], places or Places()).tolist()
+    jumps = {code: _increments(baselines, code, np.inf)[0] for code in set(codes)}
+    return step_functions(
+        [jumps[code] for code in codes],
+        [partial(_of_row, baselines, eta[:, [i]], code, cause) for i, code in enumerate(codes)],
+    )
+
+
+def _of_row(
+    baselines: Sequence[Baseline],
+    eta: NDArray[np.float64],
+    code: int,
+    cause: int | None,
+    times: AnyArray,
+) -> NDArray[np.float64]:
+    """Incidence of a cause at times (m,), or the survival (None)."""
+    found = incidence_from_hazards(baselines, eta, times, baselines[0].label_of(code))[:, 0]
+    return without_event(found) if cause is None else np.asarray(found[cause])
+
+
+def without_event(incidence: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Probability of no event of any cause, from the incidences of all (n_causes, ...)."""
+    return np.asarray(np.maximum(1.0 - incidence.sum(axis=0), 0.0))
 
 
 def _increments(
