@@ -168,7 +168,7 @@ DRUGS = np.where(np.arange(200) % 2, "warfarin", "apixaban")
         (
             "warfarin",
             {"drug": DRUGS, "days": np.where(np.arange(200) == 4, 0, 9)},
-            "column 'days' of people.parquet must hold days of at least 1, but 1 row does not "
+            "column 'days' of people.parquet must hold days above 0, but 1 row does not "
             "(first: data row 5, id 14, value 0)",
         ),
     ],

@@ -169,7 +169,7 @@ def test_scores_that_cannot_be_fitted_again(tmp_path):
 @pytest.mark.parametrize(
     ("name", "value", "message"),
     [
-        ("days", 0, r"'days' of people.parquet must hold days of at least 1, but 1 row does not"),
+        ("days", 0, r"'days' of people.parquet must hold days above 0, but 1 row does not"),
         ("died", 3, r"'died' of people.parquet must hold 0, 1 or 2, .* row 5, id 14, value 3\)"),
         ("died", 0.5, r"'died' of people.parquet must hold 0, 1 or 2"),
     ],

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy.special import gammaincinv, ndtri
 
 from riskset._errors import CohortError, InputError, counted
+from riskset._time_units import DAYS_A_YEAR
 from riskset._types import Index, Rows, is_count, is_number
 from riskset.cohort.adjustment import Adjustment, People, start
 from riskset.curves.followup import Followup
@@ -30,7 +31,6 @@ __all__ = [
     "poisson_interval",
 ]
 
-DAYS_A_YEAR = 365.25
 SHARES = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
 
 

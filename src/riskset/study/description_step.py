@@ -10,6 +10,7 @@ from scipy.special import ndtri
 
 from riskset._errors import InputError
 from riskset._messages import Note
+from riskset._time_units import DAYS_A_YEAR
 from riskset._types import Rows
 from riskset.cohort.adjustment import Adjustment, effective_size
 from riskset.cohort.curves import ArmCurves, incidence, survival
@@ -36,14 +37,13 @@ ARMS = ("target", "comparator")
 MAX_CURVE_STEPS = 1000
 """Of a curve: more steps than a reader can see."""
 
-YEAR = 365.25
 BREAKS = (1, 2, 5, 7, 10, 15, 30, 50, 100, 250)
-LONG_BREAKS = (YEAR / 2, YEAR, 2 * YEAR, 5 * YEAR, 10 * YEAR)
+LONG_BREAKS = tuple(DAYS_A_YEAR * years for years in (0.5, 1, 2, 5, 10))
 """Of curves longer than two years, whose axis counts years."""
 MAX_BREAKS = 8
 WEEK = 7
 MAX_WEEKS = 104
-BIN_WIDTHS = (1, 2, 5, 7, 10, 15, 30, 50, 100, 250, 365.25, 730.5, 1826.25, 3652.5)
+BIN_WIDTHS = (*BREAKS[:10], *(DAYS_A_YEAR * years for years in (1, 2, 5, 10)))
 MAX_BINS = 40
 
 
@@ -243,7 +243,7 @@ def _thinned(curves: ArmCurves, arm: str, times: Rows) -> Rows:
 
 
 def _breaks(limit: float) -> Rows:
-    steps = BREAKS if limit <= 2 * YEAR else LONG_BREAKS
+    steps = BREAKS if limit <= 2 * DAYS_A_YEAR else LONG_BREAKS
     step = next((b for b in steps if limit / b <= MAX_BREAKS), steps[-1])
     return np.arange(0.0, limit + step * 1e-9, step)
 

@@ -163,8 +163,11 @@ def _population(study: Study) -> str:
 
 
 def _follow_up(study: Study, analysis: Analysis) -> dict[str, str | None]:
-    if not isinstance(study.specification.data, CdmData):
+    data = study.specification.data
+    if not isinstance(data, CdmData):
         words = "days at risk as recorded in the data, including the first and the last day"
+        if data.time_unit != "days":
+            words = f"{data.time_unit} at risk as recorded in the data, converted to days"
         return {"time_at_risk": words, "washout": None}
     entry = analysis.entry
     washout = f"at least {entry.washout_days:,} days of observation before the start of treatment"

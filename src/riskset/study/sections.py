@@ -11,6 +11,7 @@ from typing import Literal
 
 from riskset._errors import InputError
 from riskset._settings import INVALID, Settings, as_dict, bad_setting, same_as, setting, settings
+from riskset._time_units import TimeUnit
 from riskset.cohort.estimate import Model
 from riskset.cohort.settings import (
     BalanceOptions,
@@ -125,6 +126,9 @@ class TableData(Data):
     id: str | None = setting("the column that identifies rows; required with a long table", None)
     person: str | None = setting("the column that identifies people, if they may enter twice", None)
     index_date: str | None = setting("the column of the index date, such as 2020-01-31", None)
+    time_unit: TimeUnit = setting(
+        "the unit of the times of outcomes; results are in days, of which a year has 365.25", "days"
+    )
     score: str | None = setting(
         "the column of given propensity scores; riskset then fits none", None
     )

@@ -9,7 +9,8 @@ import numpy as np
 from riskset._errors import InputError, counted
 from riskset._messages import Note, Sentence, Value
 from riskset._settings import Fault
-from riskset._types import AnyArray, Index
+from riskset._time_units import DAYS_A_YEAR, DAYS_IN, TimeUnit
+from riskset._types import AnyArray, Index, Rows
 from riskset.cohort.adjustment import Adjustment, restrict, start
 from riskset.cohort.population import Population
 from riskset.data.cohort_table import (
@@ -38,6 +39,10 @@ from riskset.study.variables import label_people
 __all__ = ["TableColumns", "TableSource"]
 
 ROLES = ("target", "comparator")
+SUSPICIOUS_RATE = 200.0
+"""Outcomes per 1,000 person-years, which months that are taken for days exceed easily."""
+LONGEST_LIFE = 120.0
+"""Years of follow-up that nobody has."""
 MAX_VALUES = 8
 """A column of treatments with more values is described by their number."""
 
@@ -103,8 +108,10 @@ class TableSource:
         cohort, rows = self.cohort(comparison, analysis), self._rows(comparison)
         time = np.asarray(self._columns[names.time][rows], dtype=np.float64)
         event = np.asarray(self._columns[names.event][rows], dtype=np.float64)
+        unit = self._data.time_unit
         hint = "count the first day as 1, or leave these people out."
-        self._check(names.time, rows, time > 0, "must hold days of at least 1", hint)
+        self._check(names.time, rows, time > 0, f"must hold {unit} above 0", hint)
+        time = time * DAYS_IN[unit]
         hint = "recode it: 0 = censored, 1 = outcome, 2 = any competing event."
         self._check(names.event, rows, np.isin(event, (0, 1, 2)), "must hold 0, 1 or 2", hint)
         status = event.astype(np.int64)
@@ -116,7 +123,8 @@ class TableSource:
         if names.end_reason is not None:
             reasons = self._columns[names.end_reason][rows].astype(np.str_)
         columns = (names.time, names.event, names.prior, names.end_reason)
-        return Followed(digest(cohort.key, columns), people, time, status, reasons)
+        key = digest(cohort.key, columns, unit)
+        return Followed(key, people, time, status, reasons, _notes_on_times(time, status, unit))
 
     def _check_people(self) -> None:
         """Ids must differ, and scores must be probabilities."""
@@ -239,6 +247,27 @@ class TableSource:
             "one_arm_empty" if len(names) == 1 else "empty",
             Sentence(f"no one has {{absent}} in the column {{column}}, {listed}.", values),
         )
+
+
+def _notes_on_times(time: Rows, status: Index, unit: TimeUnit) -> list[Note]:
+    """A remark on times that look as if they had another unit."""
+    longest, years = float(time.max(initial=0.0)), float(time.sum()) / DAYS_A_YEAR
+    rate = 1000 * np.count_nonzero(status == 1) / years if years else 0.0
+    values = {"unit": Value("setting", repr(unit)), "rate": Value("measure", rate)}
+    if unit == "days" and longest <= DAYS_A_YEAR and rate >= SUSPICIOUS_RATE:
+        text = (
+            "there are {rate:,.0f} outcomes per 1,000 person-years, and nobody was followed for "
+            "more than a year: if the times are not in days, set `time_unit`."
+        )
+    elif longest > LONGEST_LIFE * DAYS_A_YEAR:
+        values["longest"] = Value("measure", longest / DAYS_A_YEAR)
+        text = (
+            "the longest follow-up is {longest:,.0f} years with `time_unit` {unit}: set "
+            "`time_unit` to the unit of the times."
+        )
+    else:
+        return []
+    return [Note("implausible_times", (), text, values)]
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from riskset._ticks import nice_ticks
+from riskset._time_units import DAYS_A_YEAR
 from riskset.report.axes import AxisScale, bottom_axis, left_axis, legend, mark_of
 from riskset.report.markup import Markup, join
 from riskset.report.number_format import short_percent
@@ -14,8 +15,7 @@ from riskset.report.translations import Translations
 __all__ = ["ends_of", "risk_curves", "time_ticks"]
 
 PANEL = 280.0
-YEAR = 365.25
-LONG = 2 * YEAR
+LONG = 2 * DAYS_A_YEAR
 """Days from which on an axis counts years."""
 Curve = Mapping[str, Any]
 """Lists of times and values of one arm, as in `report.json`."""
@@ -27,7 +27,7 @@ def time_ticks(last: float) -> tuple[list[float], float, str]:
     >>> time_ticks(800)[1:]
     (365.25, 'years')
     """
-    unit, name = (YEAR, "years") if last > LONG else (1.0, "days")
+    unit, name = (DAYS_A_YEAR, "years") if last > LONG else (1.0, "days")
     return [t * unit for t in nice_ticks(0, last / unit, 8)], unit, name
 
 

@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from riskset._time_units import DAYS_A_YEAR
 from riskset.disclosure.rows import ARMS
 from riskset.report.figures.forest import ForestRow, forest
 from riskset.report.markup import Markup, join
@@ -15,7 +16,6 @@ from riskset.results.rows import ArmRow, EstimateRow, RiskRow
 
 __all__ = ["collect", "render"]
 
-YEAR = 365.25
 NUMBERS = (
     "role", "model", "reading", "subgroup", "level", "interaction_p", "status", "note",
     "hr", "hr_lower", "hr_upper", "se", "p", "interval", "calibrated_hr", "calibrated_hr_lower",
@@ -59,7 +59,7 @@ def _rates(part: ReportPart, row: ArmRow, arm: str) -> ReportRow:
         "side_label": part.source.say.label("side", row.side),
         "arm": arm,
         "label": part.label(arm),
-        "person_years": None if days is None else days / YEAR,
+        "person_years": None if days is None else days / DAYS_A_YEAR,
         **counts,
         "suppressed": {
             name: hidden[f"{arm}_{name}"] for name in counts if f"{arm}_{name}" in hidden
