@@ -17,7 +17,7 @@ from source_tree import FILES, body_lines, dotted, imports, place
 # Lowest first. A module may import its own layer and the layers before it.
 LAYERS = (
     ("_errors", "_keywords", "_messages", "_settings", "_types", "_version"),
-    ("_runtime", "_progress", "_ticks"),
+    ("_runtime", "_progress", "_ticks", "_time_units"),
     ("kernels",),
     ("data",),
     ("results",),

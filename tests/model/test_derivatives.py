@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose
 
 from model.cohorts import COHORTS, RUNTIME, Cohort
 from riskset.model.cox import Ties
+from riskset.model.curvature_product import MAX_PRODUCT_SPAN, curvature_product
 
 each_ties = pytest.mark.parametrize("ties", ["breslow", "efron"])
 each_cohort = pytest.mark.parametrize("c", COHORTS.values(), ids=COHORTS)
@@ -42,6 +43,18 @@ def test_each_residual_is_a_partial_derivative(c: Cohort, ties: Ties) -> None:
     for i in range(0, c.eta.size, 7):
         found = slope(likelihood(c, ties), c.eta, np.eye(c.eta.size)[i], 5e-3)
         assert_allclose(residual[i], found, rtol=1e-7, atol=1e-8)
+
+
+@each_ties
+@each_cohort
+def test_products_are_the_slope_of_the_residuals(c: Cohort, ties: Ties) -> None:
+    loss = c.loss(ties)
+    if np.ptp(c.eta) > MAX_PRODUCT_SPAN:
+        pytest.skip("products are for steps with linear predictors that lie closer")
+    product = curvature_product(loss, c.eta)
+    for along in np.random.default_rng(4).normal(size=(5, c.eta.size)):
+        found = -slope(lambda eta: loss.evaluate(eta).residual, c.eta, along, 1e-3)
+        assert_allclose(product(along), found, rtol=1e-6, atol=1e-7)
 
 
 @each_ties

@@ -8,7 +8,8 @@ from model.cohorts import covariates
 from riskset._runtime import Runtime
 from riskset.data.design import Design
 from riskset.kernels._vector import lane_rows
-from riskset.model.curvature import curvature_product, sampled_information
+from riskset.model.curvature import sampled_information
+from riskset.model.curvature_product import curvature_product
 from riskset.model.logistic import LogisticLoss
 from riskset.model.replicates_likelihood import LANES, LaneLoss, LogisticLanes, ReplicateWeights
 

@@ -8,9 +8,10 @@ from riskset._runtime import Runtime
 from riskset._types import Features
 from riskset.data import working_columns
 from riskset.data.column_storage import DenseColumns
+from riskset.data.design import Design
 from riskset.data.outcome import Outcome
 from riskset.data.working_columns import WorkingColumns
-from riskset.model.cox import CoxLoss
+from riskset.model.cox import CoxLoss, Ties
 from riskset.model.curvature_map import CurvatureMap
 from riskset.solve import prox_newton
 from riskset.solve.conjugate import conjugate_step
@@ -82,18 +83,60 @@ def test_the_quadratic_is_minimised(seed: int, accuracy: float) -> None:
     assert ((beta + step) == 0)[l1 > 0].any()
 
 
+@pytest.mark.parametrize("ties", ["breslow", "efron"])
 @pytest.mark.parametrize("seed", range(60))
-def test_fits_end_where_those_with_a_matrix_do(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+def test_fits_end_where_those_with_a_matrix_do(
+    monkeypatch: pytest.MonkeyPatch, seed: int, ties: Ties
+) -> None:
     problem = random_problem(seed)
     if problem is None or problem.free.any():
         return
-    args = (problem.design, problem.loss, problem.l1, problem.l2)
+    loss = CoxLoss(problem.outcome, ties, RUNTIME)
+    args = (problem.design, loss, problem.l1, problem.l2)
     by_matrix = fit_by_newton(*args, tol=1e-8)
     monkeypatch.setattr(prox_newton, "MAX_MATRIX_COLUMNS", 0)
+    monkeypatch.setattr(prox_newton, "MAX_FALLBACK_COLUMNS", 0)
     by_map = fit_by_newton(*args, tol=1e-8)
     assert by_map.status == by_matrix.status == "converged"
-    assert problem.kkt(by_map.coef) <= 1e-7
+    if ties == problem.ties:
+        assert problem.kkt(by_map.coef) <= 1e-7
     assert_allclose(by_map.objective, by_matrix.objective, rtol=1e-10)
+
+
+@pytest.mark.parametrize("rows_per_column", [prox_newton.MIN_ROWS_PER_COLUMN, 0])
+@pytest.mark.parametrize("share", [0.1, 0.01])
+@pytest.mark.parametrize("binary", [True, False])
+def test_many_more_columns_than_rows(
+    monkeypatch: pytest.MonkeyPatch, binary: bool, share: float, rows_per_column: int
+) -> None:
+    """The curvature vanishes in most directions, so conjugate gradients alone may come nowhere."""
+    monkeypatch.setattr(prox_newton, "MIN_ROWS_PER_COLUMN", rows_per_column)
+    rng = np.random.default_rng(0)
+    n, p = 100, 2_500
+    x = (rng.random((n, p)) < 0.05) * 1.0 if binary else rng.normal(size=(n, p))
+    time, event = rng.permutation(n) + 1.0, rng.random(n) < 0.6
+    loss = CoxLoss(Outcome.build(time, event), "breslow", RUNTIME)
+    score = x.T @ loss.evaluate(np.zeros(n)).residual
+    strength = share * float(np.abs(score).max())
+    l1, l2 = np.full(p, strength), np.zeros(p)
+    found = fit_by_newton(Design.from_dense(x), loss, l1, l2, tol=1e-8)
+    assert found.status == "converged"
+    gradient = x.T @ loss.evaluate(x @ found.coef).residual
+    assert violations(gradient, found.coef, l1, l2).max() <= 1e-6 * np.abs(score).max()
+
+
+def test_linear_predictors_too_far_apart_for_products(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(prox_newton, "MAX_MATRIX_COLUMNS", 0)
+    rng = np.random.default_rng(2)
+    n, p = 60, 8
+    x, offset = rng.normal(size=(n, p)), rng.normal(scale=400, size=n)
+    event = rng.random(n) < 0.7
+    outcome = Outcome.build(rng.permutation(n) + 1.0, event, offset=offset)
+    loss = CoxLoss(outcome, "breslow", RUNTIME)
+    found = fit_by_newton(Design.from_dense(x), loss, np.zeros(p), np.full(p, 0.5), tol=1e-8)
+    assert found.status == "converged"
+    gradient = x.T @ loss.evaluate(x @ found.coef + offset).residual
+    assert_allclose(gradient, 0.5 * found.coef, atol=1e-5)
 
 
 @pytest.mark.parametrize("l1", [4.0, 0.0])

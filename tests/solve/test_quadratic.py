@@ -45,3 +45,14 @@ def test_nearly_equal_columns_take_few_sweeps() -> None:
     box = np.full(6, 1e9)
     step, _ = newton_step(NewtonQuadratic(b, g, zero, zero, zero, box), 1e-10)
     np.testing.assert_allclose(b @ step, g, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("tiny", [1e-300, 1e-310, 2.5e-321])
+def test_a_curvature_next_to_nothing_ends_at_the_box(tiny: float) -> None:
+    # The minimum along the second coordinate is beyond the largest number.
+    b, zero = np.diag([1.0, tiny]), np.zeros(2)
+    step, image = newton_step(
+        NewtonQuadratic(b, np.ones(2), zero, zero, zero, np.full(2, 2.0)), 1e-9
+    )
+    np.testing.assert_allclose(step, [1.0, 2.0])
+    np.testing.assert_allclose(image, b @ step)

@@ -39,6 +39,9 @@ def minimise_active(
         pull[i] = _slope(j, problem, step, image) - l1[j] * sign[j]
     for _ in range(max_moves):
         _solve(factor, pull, n_active, move)
+        for i in range(n_active):
+            if not math.isfinite(move[i]):
+                return False
         hit, reach, to = -1, 1.0, 0.0
         for i in range(n_active):
             j, d = active[i], move[i]

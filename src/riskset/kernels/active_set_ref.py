@@ -30,8 +30,9 @@ def minimise_active(
     changed. A move leads the free coordinates towards their joint minimum, up to the first that
     comes to zero or to the border of its box, and is free no more. At the joint minimum, the
     coordinates that violate their condition by more than `tolerance` become free. If there is none,
-    `step` is the minimum. Returns whether it is: there may be more than `max_moves` moves, or a
-    coordinate that should become free but repeats the free ones or finds no room.
+    `step` is the minimum. Returns whether it is: there may be more than `max_moves` moves, a move
+    beyond the largest number, or a coordinate that should become free but repeats the free ones or
+    finds no room.
 
     Notes
     -----
@@ -47,6 +48,8 @@ def minimise_active(
         hessian = curvature[np.ix_(free, free)] + np.diag(l2[free])
         slope = gradient - curvature @ step - l2 * (beta + step)
         move = np.linalg.solve(hessian, slope[free] - l1[free] * sign[free])
+        if not np.isfinite(move).all():
+            return False
         hit, reach, to = -1, 1.0, 0.0
         for i, j in enumerate(free):
             x, d = beta[j] + step[j], move[i]

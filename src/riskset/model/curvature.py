@@ -6,7 +6,7 @@ sample of its (row, group) pairs, about the bin's own mean. Every term is a cova
 is positive semidefinite whatever the sample, and spread within a bin only adds curvature: steps are
 rather too short than too long. The gradient is exact, so only speed depends on any of this.
 
-With too many columns for a matrix, `curvature_product` applies the curvature to vectors.
+With too many columns for a matrix, `model.curvature_product` applies the curvature to vectors.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,7 +22,6 @@ from riskset.data.column_storage import BinaryColumns
 from riskset.data.design import Design
 from riskset.kernels import gram_cpu as kernels
 from riskset.kernels.risk_sets_cpu import MAX_ETA_SPAN
-from riskset.kernels.subdistribution_cpu import seen_after, seen_up_to, sum_before, sum_up_to
 from riskset.model.cox import Evaluation
 from riskset.model.design_sums import DesignSums, HostSums
 from riskset.model.loss import Loss
@@ -34,7 +33,6 @@ __all__ = [
     "affordable",
     "bin_sums",
     "bins",
-    "curvature_product",
     "draw",
     "raise_diagonal",
     "ranges_after",
@@ -308,46 +306,3 @@ def raise_diagonal(
     out[at, at] = np.maximum(out[at, at], 0.98 * pooled[at])
     diagonal = np.arange(out.shape[0])
     out[diagonal, diagonal] += 1e-9 * pooled + 1e-300
-
-
-# -------------------------------------------------------------------------------------- products
-
-
-def curvature_product(loss: Loss, eta: Rows) -> Callable[[Rows], Rows]:
-    r"""The map u -> C u with C the negative second derivative of the log likelihood in eta.
-
-    .. math::
-        (Cu)_i = h_i u_i - r_i \sum_{g: i \in R_g} \frac{N_g}{D_g} \bar u_g,
-        \qquad \bar u_g = \sum_{i \in R_g} r_i u_i / D_g
-
-    with h the expected events: one scan in each direction, O(n). Vectors (n,) are in the caller's
-    order. Ties are treated as Breslow's, and rows further than `MAX_ETA_SPAN` below the largest eta
-    as if they were there: this serves steps, whose gradient is exact. Of a logistic regression
-    :math:`C = \mathrm{diag}(v) - v v' / \sum v`.
-    """
-    risk = loss.risk
-    eta = np.maximum(eta, eta.max() - 0.9 * MAX_ETA_SPAN)
-    now = loss.evaluate(eta)
-    if loss.has_intercept:
-        variance, total = now.expected, max(float(now.expected.sum()), 1e-300)
-        return lambda u: np.asarray(variance * (u - float(variance @ u) / total))
-    shift = float(eta.max())
-    with np.errstate(divide="ignore"):
-        inverse = np.where(risk.group_events > 0, np.exp(shift - now.log_total), 0.0)
-    parts = [(risk, np.ones(inverse.size), sum_up_to, seen_up_to)]
-    parts += [(tail.sets, tail.survival, sum_before, seen_after) for tail in loss.tails]
-    risks = [sets.weight * np.exp(eta[sets.order] - shift) for sets, *_ in parts]
-
-    def product(u: Rows) -> Rows:
-        sums = np.zeros(inverse.size)
-        for (sets, share, summed, _), r in zip(parts, risks, strict=True):
-            sums += share * summed(r * u[sets.order], sets)
-        # One factor at a time: the square of the first may be beyond the largest number.
-        sums *= inverse
-        sums *= risk.group_events * inverse
-        out = now.expected * u
-        for (sets, share, _, seen), r in zip(parts, risks, strict=True):
-            np.subtract.at(out, sets.order, r * seen(share * sums, sets))
-        return out
-
-    return product

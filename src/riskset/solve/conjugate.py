@@ -8,6 +8,7 @@ doi:10.1007/s10107-015-0965-3.
 """
 
 import numpy as np
+from numpy.typing import NDArray
 
 from riskset._types import Features, Rows
 from riskset.model.curvature_map import CurvatureMap
@@ -24,6 +25,8 @@ SHARES = (1.0, 0.5, 0.25)
 """Of a move, tried in this order."""
 MAX_WORSE = 3
 """Products that may follow the one whose move gains most."""
+MIN_CURVATURE = 1e-12
+"""Share of what the diagonal would give from which on a direction has a curvature."""
 MAX_BEND = 1.8
 """A move is made whole up to this curvature along it per slope; one of 2 would gain nothing."""
 
@@ -67,21 +70,32 @@ def conjugate_step(
         )  # fmt: skip
         if is_last and not ((l1 > 0.0) & ((now + whole) * sign < 0.0)).any():
             return step + whole
-        for halving in range(MAX_HALVINGS):
-            move = 0.5**halving * whole
-            crossing = (l1 > 0.0) & ((now + move) * sign < 0.0)
+        # Who would leave zero to the other side waits until the others have moved.
+        crossing = (l1 > 0.0) & ((now + whole) * sign < 0.0)
+        waits = crossing & (now == 0.0)
+        refused |= waits
+        for share in (*(0.5**k for k in range(MAX_HALVINGS)), _share_to_zero(now, whole, crossing)):
+            move = share * whole
+            crossing = (l1 > 0.0) & ((now + move) * sign <= 0.0) & (move != 0.0)
+            crossing |= refused
             move[crossing] = -now[crossing]
             image = curvature(move) + l2 * move
             gain, bend = float(slope @ move), float(move @ image)
             if bend <= MAX_BEND * gain:
                 break
-        # Who would leave zero to the other side waits until the others have moved.
-        refused |= crossing & (now == 0.0)
-        if bend <= MAX_BEND * gain:
+        if gain > 0.0 and bend <= MAX_BEND * gain:
             step += move
             step[crossing] = -beta[crossing]
             pull -= image
+        elif not waits.any():
+            break
     return step
+
+
+def _share_to_zero(now: Features, whole: Features, crossing: NDArray[np.bool_]) -> float:
+    """Share of a move at which the first coordinate off zero comes to zero."""
+    first = crossing & (now != 0.0)
+    return float(np.abs(now[first] / whole[first]).min(initial=1.0))
 
 
 def _size(slope: Features, diagonal: Features) -> float:
@@ -112,7 +126,7 @@ def _conjugate_gradients(
         bent_along = curvature.of_rows(along)
         bent = curvature.columns.cross(bent_along) + l2 * direction
         bend = float(direction @ bent)
-        if bend <= 0.0:
+        if bend <= MIN_CURVATURE * float(direction**2 @ diagonal):
             break
         share = size / bend
         move += share * direction

@@ -12,6 +12,7 @@ from riskset._messages import Note, Value
 from riskset._types import Features, Index, Matrix, NewtonQuadratic
 from riskset.data.working_columns import WorkingColumns
 from riskset.model.cox import Evaluation
+from riskset.model.curvature_product import MAX_PRODUCT_SPAN
 from riskset.solve.conjugate import conjugate_step
 from riskset.solve.curvature import RIDGE_FACTOR, CurvatureModel, largest
 from riskset.solve.finiteness import ScoreAndInformation
@@ -37,6 +38,12 @@ MIN_MAP_COLUMNS = 512
 ENTRIES_PER_CUBE = 0.005
 """On smaller ones, too, from the first number on, with fewer entries than this share of q^3: a
 sample for a matrix takes time like q^3, and all products together time like the entries."""
+MAX_FALLBACK_COLUMNS = 16_384
+"""Up to so many, which take 2 GB, a matrix makes the steps that conjugate gradients cannot."""
+MIN_ROWS_PER_COLUMN = 2
+"""With an L1 part and fewer rows, the curvature vanishes in many directions: a matrix is better."""
+MAX_SLOW_STEPS = 10
+"""Steps without a matrix that need not halve the residual."""
 MIN_ACCURACY, MAX_ACCURACY = 0.01, 0.3
 """Of such a step."""
 MAX_GROWTH = 3
@@ -280,7 +287,7 @@ class Minimisation:
         objective = self._objective(self.now, self.beta)
         least_residual, n_idle, is_last = np.inf, 0, False
         curvature = np.zeros((0, 0))
-        working = self._working_columns(columns)
+        working, slow_from, n_slow = self._working_columns(columns), np.inf, 0
         while self.n_iter < self.max_iter:
             v = violations(gradient, beta, l1, l2) / spread
             residual = float(v.max(initial=0.0)) / problem.kkt_scale
@@ -290,31 +297,29 @@ class Minimisation:
                 if is_last or not self._gains_digits(residual, target):
                     break
                 is_last = True
-            if working is not None:
-                at, image = problem.curvature_map(rows.home(self.eta), working), np.zeros(0)
-                step = conjugate_step(at, gradient, beta, l1, l2, _accuracy(residual, target))
-            else:
-                is_cold = self.n_iter == 0 and not self.warm
-                here = columns, self.eta, self.now, residual, target
-                curvature = self.model.at(*here, is_cold=is_cold, nearest=self._nearest)
-                self._remember(columns, curvature, gradient)
-                least = 0.03 * residual * problem.kkt_scale * float(spread.min(initial=1.0))
-                quadratic = NewtonQuadratic(curvature, gradient, beta, l1, l2, box)
-                step, image = newton_step(quadratic, least)
-            if not step.any():
-                self.stalled |= residual > target
-                break
+            is_slow = residual >= 0.5 * slow_from
+            slow_from, n_slow = (slow_from, n_slow + 1) if is_slow else (residual, 0)
+            if n_slow > MAX_SLOW_STEPS or (working is not None and self._is_wide()):
+                working = self._without_map(columns, working)
+            no_curvature = NewtonQuadratic(curvature[:0], gradient, beta, l1, l2, box)
+            least = 0.03 * residual * problem.kkt_scale * float(spread.min(initial=1.0))
+            quadratic, step, image = self._make_step(
+                columns, working, no_curvature, least, residual, target
+            )
+            curvature = quadratic.curvature
             predicted = float(gradient @ step) - _penalty_change(beta, step, l1, l2)
             # Below rounding the objective cannot tell a better point, the residual still can.
             is_idle = residual >= least_residual and predicted <= self._rounding(objective)
             n_idle = n_idle + 1 if is_idle else 0
             least_residual = min(residual, least_residual)
-            if n_idle > MAX_IDLE_STEPS:
-                self.stalled |= residual > target
-                break
             along = rows.along(step, columns)
-            moved = self._search(columns, beta, step, along, predicted, objective)
+            moved = None
+            if step.any() and n_idle <= MAX_IDLE_STEPS:
+                moved = self._search(columns, beta, step, along, predicted, objective)
             if moved is None:
+                if working is not None and self._without_map(columns, working) is None:
+                    working, n_idle = None, 0
+                    continue
                 self.stalled |= residual > target
                 break
             share, objective = moved
@@ -330,6 +335,28 @@ class Minimisation:
         self.gradient = self.gradient.copy()
         self.gradient[columns] = gradient
 
+    def _make_step(
+        self,
+        columns: Index,
+        working: WorkingColumns | None,
+        quadratic: NewtonQuadratic,
+        least: float,
+        residual: float,
+        target: float,
+    ) -> tuple[NewtonQuadratic, Features, Features]:
+        """The quadratic with its curvature, if that is a matrix, its step, and the step's image."""
+        _, gradient, beta, l1, l2, _ = quadratic
+        if working is not None:
+            at = self.problem.curvature_map(self.rows.home(self.eta), working)
+            step = conjugate_step(at, gradient, beta, l1, l2, _accuracy(residual, target))
+            return quadratic, step, np.zeros(0)
+        is_cold = self.n_iter == 0 and not self.warm
+        here = columns, self.eta, self.now, residual, target
+        curvature = self.model.at(*here, is_cold=is_cold, nearest=self._nearest)
+        self._remember(columns, curvature, gradient)
+        quadratic = quadratic._replace(curvature=curvature)
+        return quadratic, *newton_step(quadratic, least)
+
     def _may_map(self, columns: Index | NDArray[np.bool_]) -> bool:
         """Whether steps need no matrix if working sets are large."""
         # A device makes a matrix, too, in less time than the host applies the map.
@@ -341,7 +368,9 @@ class Minimisation:
         Passes of the host then read them, too.
         """
         q, is_large = columns.size, False
-        if q > MAX_MATRIX_COLUMNS:
+        if self.l1[columns].any() and self._has_few_rows(q):
+            is_large = False
+        elif q > MAX_MATRIX_COLUMNS:
             n_entries = self.problem.design.n_entries(columns)
             is_dense = n_entries > 0.5 * q * self.problem.design.n_rows
             is_large = not is_dense or q > MAX_DENSE_MATRIX_COLUMNS
@@ -354,6 +383,22 @@ class Minimisation:
         if isinstance(self.rows, HostRows):
             self.rows.use(columns, found)
         return found
+
+    def _has_few_rows(self, q: int) -> bool:
+        n_rows = self.problem.design.n_rows
+        return q <= MAX_FALLBACK_COLUMNS and n_rows < MIN_ROWS_PER_COLUMN * q
+
+    def _is_wide(self) -> bool:
+        """Whether linear predictors lie too far apart for products with the curvature."""
+        return self.rows.span(self.eta) > MAX_PRODUCT_SPAN
+
+    def _without_map(self, columns: Index, working: WorkingColumns | None) -> WorkingColumns | None:
+        """None for a matrix, where one is affordable."""
+        if working is None or columns.size > MAX_FALLBACK_COLUMNS:
+            return working
+        if isinstance(self.rows, HostRows):
+            self.rows.use(columns, None)
+        return None
 
     def _gains_digits(self, residual: float, target: float) -> bool:
         """Whether one more step is worth it: with exact curvature it squares a residual."""
