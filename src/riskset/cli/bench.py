@@ -6,6 +6,7 @@ has, with their defaults; where there is none, the class has one.
 
 import importlib
 import inspect
+import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import typer
 
-from riskset._errors import InputError
+from riskset._errors import InputError, counted
 from riskset._progress import ProgressBar
 from riskset.bench.works import DENSE, SCALING, WorkKind, listed
 from riskset.cli.options import for_typer, plain
@@ -254,6 +255,11 @@ def _checked(given: Mapping[str, Any]) -> dict[str, Any]:
     for name, value in given.items():
         if value is None or value == []:
             continue
+        if name == "density" and value > 1:
+            raise InputError(
+                f"--density must be at most 1, but {value} was given.",
+                hint="it is the share of ones in a column.",
+            )
         may_be_zero = name == "strength"
         for number in value if isinstance(value, list) else [value]:
             if isinstance(number, bool) or not isinstance(number, int | float) or number > 0:
@@ -271,8 +277,14 @@ def _checked(given: Mapping[str, Any]) -> dict[str, Any]:
 def _peers(given: dict[str, Any]) -> "Peers | None":
     """Other programs, if they are asked for; takes their options away."""
     is_wanted, limit, python = (given.pop(name, None) for name in PEERS)
+    _checked({"limit": limit})
     if not is_wanted:
         return None
+    if python is not None and shutil.which(python) is None:
+        raise InputError(
+            f"--python {python!r} is not a program that can be run.",
+            hint="name the interpreter of the environment that has the other programs.",
+        )
     from riskset.bench.peers import Peers
 
     return Peers.find(limit, python)
@@ -286,11 +298,11 @@ def _run(experiment: "Experiment", out: Path, quiet: bool) -> None:
     def show(record: "BenchmarkRecord") -> None:
         if quiet:
             return
-        size = "" if record.n_rows is None else f"{record.n_rows:,} rows, "
+        size = "" if record.n_rows is None else f"{counted(record.n_rows, 'row')}, "
         time = "" if record.seconds is None else f"{plain_number(record.seconds, 3)} s"
         kkt = "" if record.kkt is None else f"KKT {record.kkt:.0e}"
         rate = "" if record.rate is None else f"{plain_number(record.rate, 3)} {record.unit}"
-        threads = "" if record.threads is None else f"{record.threads} threads"
+        threads = "" if record.threads is None else counted(record.threads, "thread")
         words = (f"{record.tool} {record.step}", threads, time, rate, kkt, record.note)
         said = "; ".join(word for word in words if word)
         console.print(f"{record.model} {size}{said}".strip(), markup=False, soft_wrap=True)
