@@ -253,10 +253,14 @@ def _notes_on_times(time: Rows, status: Index, unit: TimeUnit) -> list[Note]:
     """A remark on times that look as if they had another unit."""
     longest, years = float(time.max(initial=0.0)), float(time.sum()) / DAYS_A_YEAR
     rate = 1000 * np.count_nonzero(status == 1) / years if years else 0.0
-    values = {"unit": Value("setting", repr(unit)), "rate": Value("measure", rate)}
+    values = {
+        "unit": Value("setting", repr(unit)),
+        "rate": Value("measure", rate),
+        "per": Value("setting", 1000),
+    }
     if unit == "days" and longest <= DAYS_A_YEAR and rate >= SUSPICIOUS_RATE:
         text = (
-            "there are {rate:,.0f} outcomes per 1,000 person-years, and nobody was followed for "
+            "there are {rate:,.0f} outcomes per {per:,} person-years, and nobody was followed for "
             "more than a year: if the times are not in days, set `time_unit`."
         )
     elif longest > LONGEST_LIFE * DAYS_A_YEAR:
