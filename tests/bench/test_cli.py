@@ -33,13 +33,13 @@ def bench(
 def test_one_command(
     bench: Callable[..., tuple[int, str, str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shutil, "which", lambda name: None)
+    monkeypatch.setattr(shutil, "which", lambda name: None if name == "Rscript" else name)
     code, out, err = bench(
         "fixed", "--rows", 200, "--columns", 4, "--density", 0.2, "--model", "cox", "--threads", 1,
-        "--repeats", 1, "--peers", "--python", "/no/such/python",
+        "--repeats", 1, "--peers", "--python", "true",
     )  # fmt: skip
     assert (code, err) == (0, "")
-    assert "riskset fit; 1 threads" in out
+    assert "riskset fit; 1 thread;" in out
     assert "Absent: scikit-survival (not installed)" in out
     records = read_csv(Path("riskset-bench/fixed.csv"))
     assert {r.model for r in records} == {"cox"}
@@ -88,7 +88,7 @@ def test_works_are_chosen(bench: Callable[..., tuple[int, str, str]]) -> None:
     work = ("--work", "fit:200x3", "--work", "path:30x40x3")
     code, out, err = bench("dense", *work, "--threads", 1, "--repeats", 1)
     assert (code, err) == (0, "")
-    assert "riskset path; 1 threads" in out
+    assert "riskset path; 1 thread;" in out
     assert [r.step for r in read_csv(Path("riskset-bench/dense.csv"))] == ["fit", "path"]
 
 
