@@ -407,7 +407,8 @@ def on_order() -> Iterator[Call]:
         "halves of one place": np.where(normal > 0, 1.0, 1.0 + 2.0**-40 * rng.random(n)),
     }
     for values in cases.values():
-        yield Call("sorting", "stable_order", (frozen(values), RUNTIME))
+        for name in ("stable_order", "distinct_in_order"):
+            yield Call("sorting", name, (frozen(values), RUNTIME))
         word = np.abs(values).view(np.uint64)
         for few in (word, word >> np.uint64(57), word & np.uint64(1)):
             yield Call("sorting", "sorted_words", (frozen(few), RUNTIME))

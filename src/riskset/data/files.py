@@ -110,10 +110,7 @@ def _open_parquet(database: Database, path: Path) -> StoredTable:
     try:
         schema = pyarrow.parquet.read_schema(path)
     except DAMAGED_ARROW as error:
-        raise InputError(
-            f"{path.name} is not a complete Parquet file: {str(error).splitlines()[0]}",
-            hint="write it again, or check its ending.",
-        ) from None
+        raise _not_complete(path, "Parquet", error) from None
     view = database.new_name()
     source = f"read_parquet({text(str(path))}, hive_partitioning = false)"
     declared = {name: _categories(path, name) for name in text_categories(schema)}
@@ -124,12 +121,22 @@ def _open_parquet(database: Database, path: Path) -> StoredTable:
 
 def _categories(path: Path, name: str) -> list[object]:
     """The values that the type of a column declares, which the database does not read."""
-    with pyarrow.parquet.ParquetFile(path) as file:
-        values: dict[object, None] = {}
-        for group in range(file.num_row_groups):
-            column = file.read_row_group(group, [name], use_threads=False).column(0)
-            values.update(dict.fromkeys(declared_values(column)))
+    values: dict[object, None] = {}
+    try:
+        with pyarrow.parquet.ParquetFile(path) as file:
+            for group in range(file.num_row_groups):
+                column = file.read_row_group(group, [name], use_threads=False).column(0)
+                values.update(dict.fromkeys(declared_values(column)))
+    except DAMAGED_ARROW as error:
+        raise _not_complete(path, "Parquet", error) from None
     return list(values)
+
+
+def _not_complete(path: Path, format_: str, error: BaseException) -> InputError:
+    return InputError(
+        f"{path.name} is not a complete {format_} file: {str(error).splitlines()[0]}",
+        hint="write it again, or check its ending.",
+    )
 
 
 def has_zones(path: Path) -> bool:

@@ -26,9 +26,9 @@ from riskset.data.levels import find_levels, level_codes, with_references
 from riskset.data.missing_values import (
     MISSING_LEVEL,
     MissingRule,
-    all_missing,
     filled,
     missing_rows_of,
+    missing_values_error,
     usual_value,
 )
 from riskset.data.table import Table, has_order, kind_of, numbers, pandas_index, refuse_empty
@@ -280,7 +280,7 @@ class FrameEncoder:
             covariates = _Covariates(encoder, table)
             design = encoder._design(covariates, table)
         except MissingValuesError as error:
-            raise all_missing(table, names, error) from None
+            raise missing_values_error(table, names, error) from None
         return replace(encoder, identifiers=tuple(covariates.identifiers)), design
 
     @classmethod

@@ -27,7 +27,7 @@ from riskset.data.table import Table, finite_numbers, missing_hint, plain_values
 __all__ = [
     "MISSING_LEVEL",
     "MissingRule",
-    "all_missing",
+    "missing_values_error",
     "filled",
     "missing_rows_of",
     "usual_value",
@@ -54,7 +54,7 @@ def missing_rows_of(array: "pa.ChunkedArray") -> NDArray[np.bool_]:
     return np.asarray(missing.to_numpy(), dtype=bool)
 
 
-def all_missing(
+def missing_values_error(
     table: Table, columns: Sequence[str], one: MissingValuesError
 ) -> MissingValuesError:
     """The error for all columns with missing values, of which `one` is that of the first."""

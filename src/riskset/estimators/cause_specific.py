@@ -202,11 +202,8 @@ class CauseSpecificCox(PenaltyParameters):
         position = None if cause is None else self._position(cause)
         baselines, eta, strata, places = self._read_new(X, strata, offset)
         if times is None:
-            found = [
-                functions_of_time(baselines, eta, k, strata, places)
-                for k in range(len(baselines))
-                if position in (k, None)
-            ]
+            wanted = range(len(baselines)) if position is None else [position]
+            found = [functions_of_time(baselines, eta, k, strata, places) for k in wanted]
             return np.array(found) if position is None else found[0]
         at = as_numbers(
             as_times(times), "times", None, Places(), missing_hint="leave missing times out."

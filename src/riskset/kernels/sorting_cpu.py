@@ -15,7 +15,7 @@ from riskset._runtime import Runtime
 from riskset._types import AnyArray, Index, Rows
 from riskset.kernels._jit import kernel
 
-__all__ = ["sorted_words", "stable_order"]
+__all__ = ["distinct_in_order", "sorted_words", "stable_order"]
 
 FEW_ROWS = 10_000
 """NumPy's merge sort is as fast for so few."""
@@ -171,6 +171,14 @@ def _sorted(word: _Words, width: int, runtime: Runtime) -> _Words:
         _move_by_digit(word, HALF + start, stop - start, other, runtime)
         word, other = other, word
     return word
+
+
+def distinct_in_order(values: Rows, runtime: Runtime) -> tuple[Index, Rows, Index]:
+    order = stable_order(values, runtime)
+    ordered = values[order]
+    begins = np.ones(values.size, dtype=np.bool_)
+    np.not_equal(ordered[1:], ordered[:-1], out=begins[1:])
+    return order, ordered[begins], np.cumsum(begins) - 1
 
 
 def sorted_words(word: _Words, runtime: Runtime) -> _Words:

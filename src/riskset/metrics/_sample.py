@@ -13,7 +13,7 @@ from riskset.data.causes import CauseLabels, cause_code, labels_of
 from riskset.data.checks import Places, as_array, as_numbers, complain_rows
 from riskset.data.labels import as_codes
 from riskset.data.outcome import Outcome, field_names
-from riskset.kernels.sorting_cpu import stable_order
+from riskset.kernels.sorting_cpu import distinct_in_order
 
 __all__ = [
     "Sample",
@@ -224,10 +224,7 @@ def choose_cause(
 
 def distinct(values: Rows) -> tuple[NDArray[np.float64], Index]:
     """Distinct numbers (k,) in order, and the place among them of each of `values` (n,)."""
-    order = stable_order(values, Runtime.select())
-    ordered = values[order]
-    begins = np.ones(values.size, dtype=np.bool_)
-    np.not_equal(ordered[1:], ordered[:-1], out=begins[1:])
+    order, found, at = distinct_in_order(values, Runtime.select())
     place = np.empty(values.size, dtype=np.int64)
-    place[order] = np.cumsum(begins) - 1
-    return ordered[begins], place
+    place[order] = at
+    return found, place

@@ -16,7 +16,7 @@ from riskset._runtime import Runtime
 from riskset._types import Index, Rows
 from riskset.data.outcome import Outcome
 from riskset.kernels import censoring_cpu as kernels
-from riskset.kernels.sorting_cpu import stable_order
+from riskset.kernels.sorting_cpu import distinct_in_order
 
 __all__ = [
     "BeyondSupport",
@@ -50,11 +50,9 @@ class CensoringTimes:
     @classmethod
     def of(cls, rows: Index, time: Rows, event: Index) -> "CensoringTimes":
         """Of some rows (m,) of `time` and `event` (n,), 0 = censored."""
-        rows = rows[stable_order(time[rows], Runtime.select())]
-        ordered = time[rows]
-        begins = np.ones(rows.size, dtype=np.bool_)
-        np.not_equal(ordered[1:], ordered[:-1], out=begins[1:])
-        return cls(rows, np.cumsum(begins) - 1, ordered[begins], event[rows] == 0)
+        order, values, at = distinct_in_order(time[rows], Runtime.select())
+        rows = rows[order]
+        return cls(rows, at, values, event[rows] == 0)
 
     def n_before(self, time: NDArray[np.float64]) -> Index:
         """Number of distinct times before others; replicates ask for the same ones again."""

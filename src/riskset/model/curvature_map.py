@@ -10,7 +10,7 @@ from riskset._types import Features, Index, Rows
 from riskset.data.working_columns import WorkingColumns
 from riskset.model.cox import Evaluation
 from riskset.model.curvature_product import curvature_product
-from riskset.model.loss import Loss
+from riskset.model.loss import Loss, rounding_of
 
 __all__ = ["CurvatureMap"]
 
@@ -54,8 +54,6 @@ def _missed(loss: Loss, eta: Rows, now: Evaluation, move: Rows, image: Rows) -> 
     """
     change = loss.evaluate(eta + move).log_likelihood - now.log_likelihood
     quadratic = float(now.residual @ move) - 0.5 * float(image @ move)
-    # As that of an objective: see `Minimisation`.
-    terms = loss.n_events * max(1.0, float(np.ptp(eta)))
-    rounding = 64 * float(np.finfo(np.float64).eps) * (abs(now.log_likelihood) + terms)
+    rounding = rounding_of(now.log_likelihood, loss.n_events, float(np.ptp(eta)))
     missed = change - quadratic
     return missed if abs(missed) > rounding else 0.0

@@ -11,7 +11,7 @@ from riskset.data.outcome import Outcome
 from riskset.model.censoring import CensoringDistribution
 from riskset.model.cox import NOTHING_PREPARED, Evaluation, Prepared
 
-__all__ = ["Loss", "bare"]
+__all__ = ["Loss", "bare", "rounding_of"]
 
 
 class Loss(Protocol):
@@ -111,6 +111,14 @@ class Loss(Protocol):
 
     def intercept_drift(self, now: Evaluation) -> float:
         """How far the derivative in the intercept is from 0, as its iteration left it."""
+
+
+def rounding_of(value: float, n_events: float, span: float) -> float:
+    """How much of a log likelihood or an objective may be rounding, at linear predictors of a span.
+
+    The term of an event is the difference of two numbers up to the span, which may cancel.
+    """
+    return 64 * float(np.finfo(np.float64).eps) * (abs(value) + n_events * max(1.0, span))
 
 
 def bare(loss: Loss) -> Loss:

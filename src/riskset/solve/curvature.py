@@ -56,9 +56,9 @@ class CurvatureModel:
 
     If it `learns`, exact curvature that takes long is kept and learns from gradients, as a sampled
     one does. That is fastest where columns enter one by one. Else it is made anew at every step,
-    and the last step of a fit gains as many digits as there are. If that of all columns would be
-    exact, and they are no more than the rows, it is `kept` for more than the working set. `ended`
-    is the likelihood where the last fit ended, if that is known.
+    and the last step of a fit gains as many digits as there are. Where it learns and has no more
+    columns than rows, and exact curvature of all columns is affordable, `kept` has it for more
+    columns than the working set. `ended` is the likelihood where the last fit ended, if known.
     """
 
     def __init__(self, problem: NewtonProblem, each: int = 50, *, learns: bool = False) -> None:

@@ -25,9 +25,8 @@ STEP, STEP_PAIR = 8e5, 8.0
 class KeptCurvature:
     """Curvature (m, m) of `columns` (m,), among them those of the working set.
 
-    It learns from the gradients at both ends of each step: so it is about that between them. It is
-    made anew for columns that it does not have, or if it has changed so much that the steps it
-    costs are more than a new one does.
+    After each step it learns from the change of the gradient. It is made anew for a column that it
+    does not have, or when the steps that it costs take longer than making it.
     """
 
     def __init__(self, n_rows: int) -> None:
@@ -35,10 +34,14 @@ class KeptCurvature:
         self.columns: Index = np.zeros(0, dtype=np.int64)
         self.matrix: Matrix = np.zeros((0, 0))
         self._at: Index = self.columns
-        # Steps at the current solution, and of the solutions since it was made: how many they are,
-        # and how many steps they took beyond the fewest, all of them and the last.
-        self._n_steps, self._n_since = 0, 0
-        self._n_solutions, self._n_excess, self._last_excess = 0, 0, 0
+        self._n_steps = 0
+        """On the way to the current solution."""
+        self._n_since = 0
+        """Of these, since it was made."""
+        self._n_solutions = 0
+        """Found since it was made."""
+        self._n_excess, self._last_excess = 0, 0
+        """Steps beyond the fewest that those solutions took: all of them, and the last."""
         self._is_new = False
         self._residual = np.inf
 
@@ -107,10 +110,12 @@ class KeptCurvature:
         return at if np.array_equal(self.columns[at], columns) else None
 
     def _is_worn(self, residual: float) -> bool:
-        """Whether the steps that it costs are more than those that a new one costs.
+        """Whether a new one would save time.
 
-        Solutions cost least on average if it is made anew where the next one costs more than that:
-        more than all since it was made, with what it cost to make, share by share.
+        At the first step of a solution that is so if the last solution took more time beyond the
+        least than the average since it was made, with the time to make it shared out among them:
+        then the average rises. At later steps it is so if the steps are slow, and took longer than
+        making it would.
         """
         if self._n_since < FEWEST_STEPS:
             return False

@@ -13,6 +13,7 @@ from riskset._types import Features, Index, Matrix, NewtonQuadratic
 from riskset.data.working_columns import WorkingColumns
 from riskset.model.cox import Evaluation
 from riskset.model.curvature_product import MAX_PRODUCT_SPAN
+from riskset.model.loss import rounding_of
 from riskset.solve.conjugate import conjugate_step
 from riskset.solve.curvature import RIDGE_FACTOR, CurvatureModel, largest
 from riskset.solve.finiteness import ScoreAndInformation
@@ -57,6 +58,7 @@ MAX_IDLE_STEPS = 8
 """Steps below rounding of the objective that may follow the one of the least residual."""
 MIN_SHARE_LEFT_OUT = 0.2
 """A smaller working set is looked at once more with all others: to leave it out takes time."""
+NO_CURVATURE: Matrix = np.zeros((0, 0))
 MIN_STEP_BOUND = 0.1
 """Steps up to this share of a spread are never cut: they need no guard."""
 
@@ -158,12 +160,8 @@ class Minimisation:
         return penalty - float(now.log_likelihood)
 
     def _rounding(self, objective: float) -> float:
-        """Changes of the objective that may be rounding of it, or of terms that cancel in it.
-
-        An event's term is the difference of two numbers up to the range of eta.
-        """
-        terms = self.problem.n_events * max(1.0, self.rows.span(self.eta))
-        return 64 * float(np.finfo(np.float64).eps) * (abs(objective) + terms)
+        """Changes of the objective that may be rounding."""
+        return rounding_of(objective, self.problem.n_events, self.rows.span(self.eta))
 
     def _violations(self) -> Features:
         """Violations; 0 for columns that are left out, because others stand for them."""
@@ -286,7 +284,7 @@ class Minimisation:
         box = np.full(q, 2.0) / spread
         objective = self._objective(self.now, self.beta)
         least_residual, n_idle, is_last = np.inf, 0, False
-        curvature = np.zeros((0, 0))
+        curvature = NO_CURVATURE
         working, slow_from, n_slow = self._working_columns(columns), np.inf, 0
         while self.n_iter < self.max_iter:
             v = violations(gradient, beta, l1, l2) / spread
@@ -301,21 +299,19 @@ class Minimisation:
             slow_from, n_slow = (slow_from, n_slow + 1) if is_slow else (residual, 0)
             if n_slow > MAX_SLOW_STEPS or (working is not None and self._is_wide()):
                 working = self._without_map(columns, working)
-            no_curvature = NewtonQuadratic(curvature[:0], gradient, beta, l1, l2, box)
+            known = NewtonQuadratic(NO_CURVATURE, gradient, beta, l1, l2, box)
             least = 0.03 * residual * problem.kkt_scale * float(spread.min(initial=1.0))
-            quadratic, step, image = self._make_step(
-                columns, working, no_curvature, least, residual, target
+            curvature, step, image = self._make_step(
+                columns, working, known, least, residual, target
             )
-            curvature = quadratic.curvature
             predicted = float(gradient @ step) - _penalty_change(beta, step, l1, l2)
             # Below rounding the objective cannot tell a better point, the residual still can.
             is_idle = residual >= least_residual and predicted <= self._rounding(objective)
             n_idle = n_idle + 1 if is_idle else 0
             least_residual = min(residual, least_residual)
-            along = rows.along(step, columns)
             moved = None
             if step.any() and n_idle <= MAX_IDLE_STEPS:
-                moved = self._search(columns, beta, step, along, predicted, objective)
+                moved = self._search(columns, beta, step, predicted, objective)
             if moved is None:
                 if working is not None and self._without_map(columns, working) is None:
                     working, n_idle = None, 0
@@ -326,8 +322,6 @@ class Minimisation:
             before = gradient
             gradient = rows.cross(self.now, columns)
             beta = self.beta[columns]
-            self.last_move = share * rows.span(along)
-            self.last_step[columns] = share * step
             # A trust region, coordinate by coordinate: twice a step that was taken, else narrower.
             box = np.maximum(np.maximum(2 * np.abs(share * step), box / 2), MIN_STEP_BOUND / spread)
             if image.size:
@@ -339,23 +333,25 @@ class Minimisation:
         self,
         columns: Index,
         working: WorkingColumns | None,
-        quadratic: NewtonQuadratic,
+        known: NewtonQuadratic,
         least: float,
         residual: float,
         target: float,
-    ) -> tuple[NewtonQuadratic, Features, Features]:
-        """The quadratic with its curvature, if that is a matrix, its step, and the step's image."""
-        _, gradient, beta, l1, l2, _ = quadratic
+    ) -> tuple[Matrix, Features, Features]:
+        """Curvature, if it is a matrix, the step, and its image under the matrix.
+
+        `known` has all of the quadratic but its curvature.
+        """
+        _, gradient, beta, l1, l2, _ = known
         if working is not None:
             at = self.problem.curvature_map(self.rows.home(self.eta), working)
             step = conjugate_step(at, gradient, beta, l1, l2, _accuracy(residual, target))
-            return quadratic, step, np.zeros(0)
+            return NO_CURVATURE, step, np.zeros(0)
         is_cold = self.n_iter == 0 and not self.warm
         here = columns, self.eta, self.now, residual, target
         curvature = self.model.at(*here, is_cold=is_cold, nearest=self._nearest)
         self._remember(columns, curvature, gradient)
-        quadratic = quadratic._replace(curvature=curvature)
-        return quadratic, *newton_step(quadratic, least)
+        return curvature, *newton_step(known._replace(curvature=curvature), least)
 
     def _may_map(self, columns: Index | NDArray[np.bool_]) -> bool:
         """Whether steps need no matrix if working sets are large."""
@@ -427,12 +423,11 @@ class Minimisation:
         columns: Index,
         beta: Features,
         step: Features,
-        along: Any,
         predicted: float,
         objective: float,
     ) -> tuple[float, float] | None:
         """Halve the step until the objective falls; at rounding level any step will do."""
-        trial = self.beta.copy()
+        along, trial = self.rows.along(step, columns), self.beta.copy()
         share = 1.0
         for _ in range(MAX_HALVINGS):
             trial[columns] = beta + share * step
@@ -445,6 +440,8 @@ class Minimisation:
             if value <= most or value <= most + self._rounding(objective):
                 self.beta, self.eta, self.now = trial, eta, now
                 self.n_iter += 1
+                self.last_move = share * self.rows.span(along)
+                self.last_step[columns] = share * step
                 return share, value
             share *= 0.5
         return None

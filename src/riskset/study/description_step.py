@@ -43,7 +43,7 @@ LONG_BREAKS = tuple(DAYS_A_YEAR * years for years in (0.5, 1, 2, 5, 10))
 MAX_BREAKS = 8
 WEEK = 7
 MAX_WEEKS = 104
-BIN_WIDTHS = (*BREAKS[:10], *(DAYS_A_YEAR * years for years in (1, 2, 5, 10)))
+BIN_WIDTHS = (*BREAKS, *(DAYS_A_YEAR * years for years in (1, 2, 5, 10)))
 MAX_BINS = 40
 
 

@@ -109,7 +109,7 @@ class TableSource:
         time = np.asarray(self._columns[names.time][rows], dtype=np.float64)
         event = np.asarray(self._columns[names.event][rows], dtype=np.float64)
         unit = self._data.time_unit
-        hint = "count the first day as 1, or leave these people out."
+        hint = "let follow-up include its first day, or leave these people out."
         self._check(names.time, rows, time > 0, f"must hold {unit} above 0", hint)
         time = time * DAYS_IN[unit]
         hint = "recode it: 0 = censored, 1 = outcome, 2 = any competing event."

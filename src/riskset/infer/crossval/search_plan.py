@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Literal, cast
 
 import numpy as np
@@ -279,31 +280,17 @@ class _Explorer:
 
     def _peak(self, start: float, lower: float, upper: float, ratio: float) -> Peak:
         """The best strength; the first repetition shows where all of them are worth their time."""
+        search = partial(maximise, lower=lower, upper=upper, grid=self.grid, step=SEARCH_STEP)
         first = self.grid.tol
         seen = None
         if self.engine.scorer.folds.repeats[-1] + 1 >= MIN_REPEATS_TO_PREVIEW:
-            seen = maximise(
-                lambda x: self._first_mean(x, ratio),
-                start,
-                lower,
-                upper,
-                grid=self.grid,
-                step=SEARCH_STEP,
-            )
+            seen = search(lambda x: self._first_mean(x, ratio), start)
         # At an edge one repetition says too little: there all of them have to look around.
         if seen is None or seen.best in (seen.low, seen.high):
             first = SEARCH_STEP
         else:
             start = seen.best
-        return maximise(
-            lambda x: self._mean(x, ratio),
-            start,
-            lower,
-            upper,
-            grid=self.grid,
-            step=SEARCH_STEP,
-            first=first,
-        )
+        return search(lambda x: self._mean(x, ratio), start, first=first)
 
     def _towards_one_error(self) -> None:
         best = max(self.engine.complete, key=lambda s: s.mean)
