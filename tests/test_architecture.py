@@ -20,6 +20,7 @@ LAYERS = (
     ("_runtime", "_progress", "_ticks", "_time_units"),
     ("kernels",),
     ("data",),
+    ("tables",),
     ("results",),
     ("disclosure",),
     ("engine",),
@@ -58,6 +59,7 @@ HOMES = {
     "matplotlib": ("plot/",),
     "yaml": ("study/",),
     "markupsafe": ("report/",),
+    "docx": ("tables/word.py",),
     "pydantic": (
         *("data/documents.py", "data/schema_form.py"),
         "estimators/fit_form.py",
@@ -97,6 +99,7 @@ HEAVY = (
         "typer",
         "rich",
         "markupsafe",
+        "docx",
     ),
     *("dask", "distributed", "ray"),
 )

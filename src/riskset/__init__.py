@@ -76,7 +76,7 @@ _NAMES = {
 _HOMES = dict(sorted((name, module) for module, names in _NAMES.items() for name in names))
 
 # Modules that are used by name, as in ``riskset.metrics.concordance``.
-_MODULES = ("cohort", "metrics", "omop", "plot", "report", "simulate", "study")
+_MODULES = ("cohort", "metrics", "omop", "plot", "report", "simulate", "study", "tables")
 
 __all__ = [
     "AalenJohansen",
