@@ -11,7 +11,7 @@ COLUMNS ?= 1000
 REPEATS ?= 5
 VARIANCES ?= 0.0001 0.001 0.0042 0.01 0.1
 
-.PHONY: demo test test-all portability check bench browser pictures format clean help
+.PHONY: demo test test-all portability check bench browser pictures docs links format clean help
 .DEFAULT_GOAL := help
 
 help:
@@ -23,6 +23,8 @@ help:
 	@echo "make bench   measure fits, cross-validation, paths and the steps of a study; ROWS=1000000"
 	@echo "make browser install a Chromium for tests that open reports, which are skipped without one"
 	@echo "make pictures draw the pictures of docs/tutorial.md and docs/report.md again; needs the Chromium"
+	@echo "make docs    build the documentation site in build/site, with warnings as errors"
+	@echo "make links   visit the addresses that the documentation links to; needs a network"
 	@echo "make format  let ruff rewrite the sources"
 	@echo "make clean   remove everything the other targets made"
 
@@ -63,11 +65,21 @@ browser: $(VENV)/.dev
 pictures: $(VENV)/.dev
 	$(BIN)/python docs/pictures.py
 
+SPHINX := $(BIN)/python -m sphinx --quiet
+
+docs: $(VENV)/.docs
+	$(SPHINX) --builder html --fail-on-warning --keep-going docs build/site
+	@echo "The site begins with build/site/index.html"
+
+links: $(VENV)/.docs
+	$(SPHINX) --builder linkcheck docs build/links
+
 format: $(VENV)/.dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format src tests bench
 
 clean:
+	rm -rf docs/api/generated
 	rm -rf $(VENV) build dist demo-output bench-output
 	rm -rf .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find src tests bench -name __pycache__ -type d -prune -exec rm -rf {} +
@@ -92,4 +104,8 @@ $(VENV)/.run: pyproject.toml | $(BIN)/python
 
 $(VENV)/.dev: pyproject.toml | $(BIN)/python
 	$(PIP) --editable ".[dev]"
+	@touch $@ $(VENV)/.run
+
+$(VENV)/.docs: pyproject.toml | $(BIN)/python
+	$(PIP) --editable ".[docs]"
 	@touch $@ $(VENV)/.run

@@ -102,8 +102,3 @@ def test_make_targets_exist() -> None:
     assert {"demo", "test"} <= targets
     for target in targets:
         assert re.search(rf"^{target}:", makefile, flags=re.MULTILINE)
-
-
-def test_files_that_are_linked_exist() -> None:
-    for link in re.findall(r"\]\(([^)]+)\)", README):
-        assert link.startswith("https://") or (ROOT / link).is_file(), link

@@ -11,7 +11,6 @@ import riskset as rs
 from riskset._errors import InputError
 from tutorial import TUTORIAL, Reader
 
-DOCS = Path(__file__).parents[1] / "docs"
 WORDS = " ".join(TUTORIAL.split())
 
 
@@ -171,13 +170,3 @@ def test_numbers_of_the_study_on_a_cdm(folder):
     about = rs.study.StudyResults.open(folder / "cdm")
     assert about.study["min_cell_count"] == 11
     assert all(step["reused"] for step in about.run["steps"])
-
-
-def test_what_is_linked_is_there():
-    for link in re.findall(r"\]\(([^)]+)\)", TUTORIAL):
-        path, _, anchor = link.partition("#")
-        assert (DOCS / path).is_file(), link
-        if anchor:
-            titles = re.findall(r"^#+ (.*)$", (DOCS / path).read_text("utf-8"), re.MULTILINE)
-            made = {re.sub(r"[^\w -]", "", title).lower().replace(" ", "-") for title in titles}
-            assert anchor in made, link

@@ -440,6 +440,10 @@ class HazardModel(HazardModelBase):
             As for `fit`, usually the data of the fit. For other data, the coefficients are those of
             the fit, but the baseline hazard is estimated from the given data.
         kind : {"martingale", "deviance", "score", "schoenfeld"}
+            "martingale": observed minus expected events of a row. "deviance": the same on a scale
+            on which they are nearly symmetric. "score": the part of a row in the derivative of the
+            log likelihood. "schoenfeld": the covariates of an event minus their mean in its risk
+            set.
 
         Returns
         -------
@@ -453,9 +457,10 @@ class HazardModel(HazardModelBase):
         InputError
             If the kind is unknown.
 
-        See Also
-        --------
-        riskset.infer.residuals : definitions and sources.
+        References
+        ----------
+        Therneau, Grambsch & Fleming (1990), Biometrika 77, 147-160, doi:10.1093/biomet/77.1.147.
+        Schoenfeld (1982), Biometrika 69, 239-241, doi:10.1093/biomet/69.1.239.
         """
         loss, design, eta = self._evaluated(X, y, sample_weight, strata, offset, cluster)
         if kind == "martingale":

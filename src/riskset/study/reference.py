@@ -52,7 +52,7 @@ def tables_in_markdown() -> str:
 
 def _table(title: str, about: str, rows: list[tuple[str, str, str]]) -> str:
     lines = [f"| {name} | {kind} | {_escaped(text)} |" for name, kind, text in rows]
-    return f"### {title}\n\n{about}\n\n| column | type | meaning |\n|---|---|---|\n" + "\n".join(
+    return f"## {title}\n\n{about}\n\n| column | type | meaning |\n|---|---|---|\n" + "\n".join(
         lines
     )
 
