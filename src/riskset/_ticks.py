@@ -5,8 +5,14 @@ from collections.abc import Sequence
 
 __all__ = ["log_ticks", "nice_ticks", "ratio_ticks"]
 
-MIN_POWER, MAX_POWER = 2, 6
-"""Powers of 2 to which the axis of a ratio extends on both sides of 1: at least, and at most."""
+MAX_POWER = 6
+"""Power of 2 to which the axis of a ratio extends at most, on both sides of 1."""
+CLOSE_RATIOS = (
+    (0.9, 0.95, 1.0, 1.05, 1.1),
+    (0.8, 0.9, 1.0, 1.1, 1.25),
+    (0.5, 0.67, 0.8, 1.0, 1.25, 1.5, 2.0),
+)
+"""Ticks of ratios that are close to 1, of which those are used that hold them."""
 MAX_RATIOS = 6
 """Ticks of a ratio whose labels fit next to each other in a forest plot."""
 
@@ -43,16 +49,27 @@ def log_ticks(low: float, high: float) -> list[float]:
 
 
 def ratio_ticks(values: Sequence[float]) -> list[float]:
-    """A quarter to four, and further where positive values lie beyond.
+    """Round ratios of which the first and the last hold all positive values, and 1.
 
-    They are powers of 2, or of 4 or 8 where there would be too many, so that 1 is always one.
+    Close to 1 they are round numbers, further away powers of 2, or of 4 or 8 where there would be
+    too many. None is beyond a 64th or 64.
 
-    >>> ratio_ticks([0.2, 1.1]), ratio_ticks([0.07, 1.1])
-    ([0.125, 0.25, 0.5, 1.0, 2.0, 4.0], [0.0625, 0.25, 1.0, 4.0])
+    >>> ratio_ticks([0.59, 1.4]), ratio_ticks([0.2, 1.1]), ratio_ticks([0.07, 2.5])
+    ([0.5, 0.67, 0.8, 1.0, 1.25, 1.5], [0.125, 0.25, 0.5, 1.0, 2.0], [0.0625, 0.25, 1.0, 4.0])
     """
-    powers = [math.log2(v) for v in values if math.isfinite(v) and v > 0]
-    ends = (max([MIN_POWER, *(-p for p in powers)]), max([MIN_POWER, *powers]))
-    ticks: list[float] = []
+    known = [v for v in values if math.isfinite(v) and v > 0]
+    low, high = min([1.0, *known]), max([1.0, *known])
+    for close in CLOSE_RATIOS:
+        if close[0] <= low and high <= close[-1]:
+            first = max(k for k, tick in enumerate(close) if tick <= low)
+            last = min(k for k, tick in enumerate(close) if tick >= high)
+            ticks = list(close[first : last + 1])
+            if 1 < len(ticks) <= MAX_RATIOS:
+                return ticks
+    ends = (-math.log2(low), math.log2(high))
+    if low == high:
+        ends = (1.0, 1.0)
+    ticks = []
     for step in (1, 2, 3):
         below, above = (math.ceil(min(end, MAX_POWER) / step) for end in ends)
         ticks = [2.0 ** (step * k) for k in range(-below, above + 1)]

@@ -107,6 +107,42 @@ def test_nothing_is_wider_than_the_screen(visit, path, width):
     assert max(boxes) <= width
 
 
+OVERFLOW = """() => {
+  document.querySelectorAll('details').forEach(e => { e.open = true; });
+  return [...document.querySelectorAll('.scroll')].map(e => [
+    (e.querySelector('table') || e).dataset.table || 'figure', e.scrollWidth, e.clientWidth]);
+}"""
+CUES = """() => [...document.querySelectorAll('.scroll')].map(e => [
+  e.scrollWidth > e.clientWidth + 1,
+  e.previousElementSibling?.className === 'cue' && e.previousElementSibling.offsetHeight > 10])"""
+
+
+@pytest.mark.parametrize("width", [900, 1000, 1400])
+def test_no_table_is_cut_on_a_screen(visit, path, width):
+    page = visit(path, width)
+    found = page.evaluate(OVERFLOW)
+    assert len(found) > 25
+    assert [one for one in found if one[1] > one[2]] == []
+
+
+def test_no_table_is_cut_on_paper(visit, path):
+    page = visit(path, 673)  # 210 - 32 mm
+    page.emulate_media(media="print")
+    assert [one for one in page.evaluate(OVERFLOW) if one[1] > one[2]] == []
+
+
+def test_what_is_wider_than_a_small_screen_says_so(visit, path):
+    page = visit(path, 400)
+    page.evaluate(OVERFLOW)
+    page.wait_for_function("document.querySelectorAll('p.cue').length > 5")
+    page.wait_for_timeout(200)
+    found = page.evaluate(CUES)
+    assert {is_cut for is_cut, _ in found} == {True, False}
+    assert all(is_cut == has_cue for is_cut, has_cue in found)
+    page.set_viewport_size({"width": 1400, "height": 900})
+    page.wait_for_function("document.querySelectorAll('p.cue').length === 0")
+
+
 TEXTS = """() => [...document.querySelectorAll('svg')].map(svg => {
   const view = svg.viewBox.baseVal;
   return [svg.querySelector('title').textContent, view.width, view.height,

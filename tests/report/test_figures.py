@@ -38,9 +38,13 @@ def test_ticks():
     assert nice_ticks(0, 1) == [0, 0.2, 0.4, 0.6, 0.8, 1.0]
     assert nice_ticks(-26, 27, 8) == [-20, -10, 0, 10, 20]
     assert nice_ticks(3, 3) == [3]
-    assert ratio_ticks([0.9, math.inf]) == [0.25, 0.5, 1, 2, 4]
-    assert ratio_ticks([7, 0.9]) == [0.25, 0.5, 1, 2, 4, 8]
-    assert ratio_ticks([0.07, 0.9]) == [1 / 16, 0.25, 1, 4]
+    assert ratio_ticks([0.9, math.inf]) == [0.9, 0.95, 1]
+    assert ratio_ticks([]) == [0.5, 1, 2]
+    assert ratio_ticks([1.02, 0.98]) == [0.95, 1, 1.05]
+    assert ratio_ticks([0.59, 1.38]) == [0.5, 0.67, 0.8, 1, 1.25, 1.5]
+    assert ratio_ticks([7, 0.9]) == [0.5, 1, 2, 4, 8]
+    assert ratio_ticks([0.07, 0.9]) == [1 / 16, 1 / 8, 0.25, 0.5, 1]
+    assert ratio_ticks([0.07, 2.5]) == [1 / 16, 0.25, 1, 4]
     assert ratio_ticks([1e-9, 1e9]) == [1 / 64, 1 / 8, 1, 8, 64]
 
 

@@ -101,14 +101,43 @@ def test_the_effect_over_time(whole):
 
 
 def test_curves_are_parallel_where_hazards_are_proportional(whole):
-    """1 - F = 1 - share (1 - exp(-r t)); made with share 1, so log(-log) is log r + log t."""
+    """Cox's model has the cause-specific hazard.
+
+    Made are F1 = 1 - exp(-r t) and F2 = 0.6 F1, so that 1 of 1.6 events is the outcome, and its
+    cumulative hazard is the part 1 / 1.6 of -log(1 - 1.6 F1).
+    """
     rows = whole.part["models"]["proportionality"]["tables"]["log_log"]
     for arm, rate in (("target", 0.00011), ("comparator", 0.00026)):
         own = [r for r in rows if r["arm"] == arm]
         assert 20 < len(own) <= 61
         for row in own:
+            left = 1 - 1.6 * (1 - math.exp(-rate * row["time"]))
+            assert row["log_log"] == pytest.approx(math.log(-math.log(left) / 1.6), abs=1e-9)
+    assert "cumulative cause-specific hazard" in whole.text
+    assert "log(−log(1 − F))" not in whole.text
+
+
+def test_subdistribution_hazards_are_parallel_where_the_model_has_them(report):
+    """1 - F = exp(-r t), so log(-log) is log r + log t."""
+    found = tables()
+    for row in found["estimates"]:
+        row["model"] = "finegray"
+    made = report(found)
+    rows = made.part["models"]["proportionality"]["tables"]["log_log"]
+    for arm, rate in (("target", 0.00011), ("comparator", 0.00026)):
+        own = [r for r in rows if r["arm"] == arm]
+        assert len(own) > 20
+        for row in own:
             assert row["log_log"] == pytest.approx(math.log(rate * row["time"]), abs=1e-9)
-    assert "log(−log(1 − F))" in whole.text
+    assert "log(−log(1 − F))" in made.text
+
+
+def test_no_log_log_plot_without_the_competing_events_that_it_needs(report):
+    found = tables()
+    found["curves"] = [row for row in found["curves"] if row["cause"] == 1]
+    made = report(found)
+    assert made.part["models"]["proportionality"]["tables"]["log_log"] == []
+    assert made.part["models"]["proportionality"]["tables"]["over_time"]
 
 
 def test_the_course_of_the_effect_is_withheld_with_it(report):

@@ -84,14 +84,29 @@ def test_number_needed(whole):
     """0.0394 - 0.0905 = -0.0511 with an interval of -0.0791 to -0.0231: 1 in 20 (13 to 44)."""
     row = next(r for r in whole.part["result"]["tables"]["risks"] if r["adjusted"])
     assert (row["nnt"], row["nnt_lower"], row["nnt_upper"]) == (20, 13, 44)
+    assert "NNT 20 (13–44)" in whole.text
 
 
-def test_no_number_needed_where_the_difference_may_be_nothing(report):
+@pytest.mark.parametrize(
+    ("difference", "numbers", "words"),
+    [
+        ((0.0125, 0.01, 0.05), (-80, -100, -20), "NNH 80 (20–100)"),
+        ((-0.01, -0.03, 0.02), (100, 34, -50), "NNT 100 (NNT 34 to ∞ to NNH 50)"),
+        ((0.01, -0.02, 0.03), (-100, 50, -34), "NNH 100 (NNH 34 to ∞ to NNT 50)"),
+        ((-0.01, -0.02, 0.0), (100, 50, "inf"), "NNT 100 (50–∞)"),
+        ((0.0, -0.02, 0.02), ("inf", 50, -50), "NNT ∞ (NNT 50 to ∞ to NNH 50)"),
+    ],
+)
+def test_number_needed_by_its_name(report, difference, numbers, words):
+    """As Altman (1998) writes it where the difference may be 0."""
     found = tables()
+    names = ("difference", "difference_lower", "difference_upper")
     for row in found["absolute_risks"]:
-        row |= {"difference": -0.01, "difference_lower": -0.03, "difference_upper": 0.01}
-    rows = report(found).part["result"]["tables"]["risks"]
-    assert [row["nnt"] for row in rows] == [None, None]
+        row |= dict(zip(names, difference, strict=True))
+    made = report(found)
+    for row in made.part["result"]["tables"]["risks"]:
+        assert tuple(row[name] for name in ("nnt", "nnt_lower", "nnt_upper")) == numbers
+    assert words in made.text
 
 
 def test_the_worst_covariates_come_first(whole):
@@ -235,24 +250,26 @@ def test_report_is_a_module_and_knows_its_languages():
 
 def heads(report):
     (table,) = [e for e in report.page.all("table") if e.attrs["data-table"].endswith("/estimates")]
-    return [e.text for e in table.one("thead").all("th")], table
+    titles = [e.text.replace("\u00ad", "") for e in table.one("thead").all("tr")[-1].all("th")]
+    return titles, table
 
 
 def test_columns_of_the_estimates_have_something_to_say(report):
     found = tables()
     titles, _ = heads(report(found))
-    assert "p for interaction" in titles
-    assert "Minimum detectable HR" in titles
+    assert "Interaction p" in titles
+    assert "Detectable HR" in titles
     assert "Model" in titles  # Cox and Fine-Gray
     assert "Status" not in titles
     for row in found["estimates"]:
         row |= {"interaction_p": None, "mdrr": None, "model": "cox"}
     found["estimates"][2]["status"] = "no_informative_strata"
     titles, table = heads(report(found))
-    assert "p for interaction" not in titles
-    assert "Minimum detectable HR" not in titles
+    assert "Interaction p" not in titles
+    assert "Detectable HR" not in titles
     assert "Model" not in titles
-    cells = [row.all("th", "td")[titles.index("Status")].text for row in table.all("tr")[1:]]
+    rows = table.one("tbody").all("tr")
+    cells = [row.all("th", "td")[titles.index("Status")].text for row in rows]
     assert sorted(cells) == [""] * 6 + ["no informative strata"]
 
 

@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import json
 import re
 
 import pytest
@@ -9,6 +10,9 @@ import pytest
 import riskset as rs
 from report.conftest import DATE, read
 from report.made import study, tables, write_made
+from riskset._messages import Sentence, Value
+from riskset.results.columns import sentence_columns
+from riskset.results.rows import RemarkRow
 
 HOSTILE = "<script>alert('x')</script>\"&' </title>"
 
@@ -97,7 +101,7 @@ def test_language_skip_link_and_contents(whole):
     assert first.attrs["href"] == "#main"
     assert whole.page.by_id("main").tag == "main"
     links = {e.attrs["href"] for e in whole.page.one("nav").all("a")}
-    assert {"#question", "#result", "#belief", "#reproduction"} <= links
+    assert {"#checks", "#question", "#result", "#belief", "#reproduction"} <= links
 
 
 def test_it_needs_no_network(whole):
@@ -274,7 +278,7 @@ def test_competing_events_without_a_name(report):
 
 
 REFUSED, INDICATED = "No covariate had missing values.", "were represented by an indicator."
-ABSENT, BLIND = "without a record was treated as absent.", "specified before the estimate was seen."
+ABSENT, BLIND = "without a record was treated as absent.", "that failed a diagnostic were withheld."
 
 
 @pytest.mark.parametrize(
@@ -294,3 +298,76 @@ def test_methods_say_only_what_was_done(report, kind, covariates, said, blind):
     text = " ".join(report(about=about).text.split())
     expected = said | ({BLIND} if blind else set())
     assert {words for words in (REFUSED, INDICATED, ABSENT, BLIND) if words in text} == expected
+
+
+def test_methods_name_the_rule_of_balance_that_was_used(report):
+    assert "no absolute standardised difference exceeded 0.1." in report().text
+    about = study()
+    about["analyses"]["matched"]["settings"] = {"balance": {"alpha": 0.05}}
+    words = "was significantly above 0.1 (level 0.05, corrected for the number of covariates)."
+    assert words in report(about=about).text
+    found = tables()
+    found["adjustments"][0] |= {"n_covariates": None, "has_balance": False}
+    assert "Groups were considered balanced" not in report(found).text
+
+
+def test_limits_of_diagnostics_are_not_said_to_unblind_where_nothing_is_withheld(report):
+    title = "Diagnostics required before unblinding"
+    assert title in report().text
+    made = report(about=study(blind=False), blind=False)
+    assert title not in made.text
+    assert "Diagnostics and their limits" in made.text
+
+
+def test_a_table_of_people_has_no_washout_that_the_report_knows(report):
+    about = study()
+    for analysis in about["analyses"].values():
+        analysis["words"] = analysis["words"] | {"washout": None}
+    assert "none required" in report(about=about).html
+    about["data"]["kind"] = "tables"
+    made = report(about=about)
+    assert "none required" not in made.html
+    assert "Covariates are measured before" not in made.text
+
+
+def remark(n, *outcomes):
+    sentence = Sentence("{n:event|events} outside observation.", {"n": Value("count", n)})
+    return RemarkRow(
+        step="time at risk",
+        code="events_outside_observation",
+        count=len(outcomes),
+        where=f"thz, ace, {outcomes[0]}, matched",
+        outcomes=json.dumps(outcomes),
+    ).changed(sentence_columns("message", sentence))
+
+
+def test_a_note_stands_once_with_the_number_of_each_outcome(report):
+    found = tables()
+    found["warnings"] = [remark(75, "hf"), remark(12, "nc1"), remark(12, "nc2"), remark(0, "nc3")]
+    options = {"min_cell_count": 0, "about": study(min_cell_count=0)}
+    made = report(found, **options)
+    (row,) = made.content["reproduction"]["tables"]["warnings"]
+    assert row["message"] == "some events outside observation."
+    assert row["count"] == 4
+    words = "heart failure (75); control outcome 1 (12); control outcome 2 (12); "
+    assert f"{words}control outcome 3 (0)" in made.text
+    found["warnings"] = [remark(75, "hf", "nc1")]
+    made = report(found, **options)
+    (row,) = made.content["reproduction"]["tables"]["warnings"]
+    assert row["message"] == "75 events outside observation."
+    assert "heart failure; control outcome 1" in made.text
+
+
+def test_small_numbers_of_a_note_stay_hidden_with_its_outcome(report):
+    found = tables()
+    found["warnings"] = [remark(75, "hf"), remark(3, "nc1")]
+    text = report(found).text
+    assert "heart failure (about 80); control outcome 1 (fewer than 5)" in text
+
+
+def test_notes_of_results_without_names_of_outcomes(report):
+    found = tables()
+    assert found["warnings"][0].get("outcomes") is None
+    assert report(found).content["reproduction"]["tables"]["warnings"][0]["applies_to"] == [
+        {"outcomes": [], "values": ""}
+    ]

@@ -31,7 +31,7 @@ def test_survival(report):
     assert (target["lower"][-1], target["upper"][-1]) == pytest.approx((0.88, 0.92))
     desc = made.page.by_id("figure-curves-desc").text.replace("\u202f", " ")
     assert desc == (
-        "After 500.0 days, 90.0 % of the target group (thiazide) and 70.0 % of the comparator "
+        "After 500 days, 90.0 % of the target group (thiazide) and 70.0 % of the comparator "
         "group (ACE inhibitor) have not had the outcome."
     )
     assert "The axis does not start at 0." in made.text

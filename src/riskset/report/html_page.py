@@ -8,7 +8,7 @@ from riskset.report.content import SECTIONS
 from riskset.report.markup import Markup, join, tag
 from riskset.report.number_format import capital, interval, significant
 from riskset.report.page import Facts, Page, ReportRow, TableColumn
-from riskset.report.script import SORT, fingerprint
+from riskset.report.script import SCRIPT, fingerprint
 from riskset.report.sections import header, overlap, reproduction
 from riskset.report.style import style
 from riskset.report.translations import Translations
@@ -46,7 +46,8 @@ def draw(
             id="main",
         ),
         tag("footer", tag("p", say("page.footer")), class_="byline"),
-        tag("script", Markup(SORT)),
+        tag("script", Markup(SCRIPT)),
+        data_cue=say("table.cue"),
     )
     head = tag(
         "head",
@@ -63,7 +64,7 @@ def draw(
 def _policy() -> Markup:
     rules = (
         "default-src 'none'; style-src 'unsafe-inline'; img-src data:; "
-        f"script-src '{fingerprint(SORT)}'"
+        f"script-src '{fingerprint(SCRIPT)}'"
     )
     return Markup('<meta http-equiv="Content-Security-Policy" content="{}">').format(Markup(rules))
 
@@ -109,8 +110,7 @@ def _contents(
         links = [("#index", say("section.index"))]
         links += [(place, _title(one)) for place, one in zip(places, pages, strict=True)]
     else:
-        entries = dict.fromkeys("belief" if n in BELIEF else n for n in _names(parts[0]))
-        links = [(f"#{pages[0].key(name)}", say(f"section.{name}")) for name in entries]
+        links = _sections(pages[0], parts[0])
     links.append((f"#{page.key('reproduction')}", say("section.reproduction")))
     return tag(
         "nav",
@@ -118,6 +118,15 @@ def _contents(
         tag("ol", *(tag("li", tag("a", title, href=place)) for place, title in links)),
         aria_labelledby="contents",
     )
+
+
+def _sections(page: Page, part: Facts) -> list[tuple[str, str]]:
+    """Places and titles of the sections of a part; the diagnostics are the first."""
+    names = dict.fromkeys("belief" if name in BELIEF else name for name in _names(part))
+    links = [(name, page.say(f"section.{name}")) for name in names]
+    if part["header"]["tables"]["diagnostics"]:
+        links.insert(0, ("checks", page.say("header.checks")))
+    return [(f"#{page.key(name.replace('_', '-'))}", title) for name, title in links]
 
 
 def _names(part: Facts) -> list[str]:
@@ -135,7 +144,9 @@ def _part(page: Page, part: Facts, several: bool) -> Markup:
     if not several:
         return join(*content)
     title = tag(f"h{page.level - 1}", _title(page), id=page.key("part"))
-    return tag("section", title, *content, aria_labelledby=page.key("part"))
+    links = (tag("li", tag("a", name, href=place)) for place, name in _sections(page, part))
+    own = tag("nav", tag("ul", *links), aria_label=_title(page), class_="own")
+    return tag("section", title, own, *content, aria_labelledby=page.key("part"))
 
 
 def _section(page: Page, name: str, content: Facts) -> Markup:

@@ -246,6 +246,8 @@ class Page:
             words = self.hidden(masks[0] if is_one else "hidden")
         else:
             words = column.show(*(record.get(key) for key in column.keys))
+        if column.is_number:
+            words = _breakable(words)
         return tag(
             "th" if is_first else "td",
             words,
@@ -258,6 +260,14 @@ class Page:
 def _scroll(content: Markup, label: str) -> Markup:
     """A box that scrolls what is wider than the page, and that the keyboard can reach."""
     return tag("div", content, class_="scroll", role="region", aria_label=label, tabindex=0)
+
+
+def _breakable(words: str) -> Markup | str:
+    """A number with its interval, which may stand on a second line where columns are narrow."""
+    number, bracket, rest = words.partition(" (")
+    if not bracket:
+        return words
+    return join(tag("span", number), " ", tag("span", f"({rest}"))
 
 
 def _head(columns: Sequence[TableColumn]) -> Markup:

@@ -1,11 +1,14 @@
-"""The only script: sort the tables that ask for it by a click on a heading. Nothing needs it."""
+"""The only script: tables sort by a click on a heading, and say when they are wider than the page.
+
+Nothing needs it.
+"""
 
 import base64
 import hashlib
 
-__all__ = ["SORT", "fingerprint"]
+__all__ = ["SCRIPT", "fingerprint"]
 
-SORT = (
+SCRIPT = (
     """
 for(const table of document.querySelectorAll("table[data-sort]")){
 const body=table.tBodies[0];
@@ -27,6 +30,17 @@ rows.sort(([a],[b])=>{
 const order=typeof a===typeof b?(a<b?-1:a>b?1:0):typeof a==="number"?-1:1;
 return up?order:-order});
 body.append(...rows.map(pair=>pair[1]))})})}
+const watch=new ResizeObserver(entries=>{for(const {target:box} of entries){
+const before=box.previousElementSibling;
+const cue=before&&before.className==="cue"?before:null;
+const cut=box.scrollWidth>box.clientWidth+1;
+if(cut&&!cue){
+const words=document.createElement("p");
+words.className="cue";
+words.textContent=document.body.dataset.cue;
+box.before(words)}
+else if(!cut&&cue)cue.remove()}});
+for(const box of document.querySelectorAll(".scroll"))watch.observe(box);
 """
 ).strip()
 

@@ -8,13 +8,13 @@ __all__ = ["style"]
 LIGHT = """
 --ink:#1a1c1f;--soft:#4d545c;--line:#c9ced4;--faint:#e6e9ec;--page:#fff;--card:#f5f7f9;
 --target:#1b4f9c;--comparator:#b0500b;--grey:#6b7280;--link:#0b57a4;--focus:#0b57a4;
---good:#1c6b34;--bad:#a3161a;
+--good:#1c6b34;--bad:#a3161a;--shade:#8a939d;
 """
 
 DARK = """
 --ink:#e8eaed;--soft:#b3bac3;--line:#4a525c;--faint:#2b3138;--page:#14171b;--card:#1d2228;
 --target:#8fb8ff;--comparator:#f2a45c;--grey:#9aa3ad;--link:#8fc1ff;--focus:#8fc1ff;
---good:#7fd69a;--bad:#ff9c97;
+--good:#7fd69a;--bad:#ff9c97;--shade:#6f7984;
 """
 
 PAGE = """
@@ -42,19 +42,27 @@ nav ol{columns:2 15rem;padding-left:1.4rem;margin:.5rem 0}
 nav{background:var(--card);padding:.5rem 1rem;border-radius:.25rem;margin:1.5rem 0}
 nav h2{border:0;margin:.25rem 0;padding:0}
 nav li{padding:.15rem 0;break-inside:avoid}
+nav.own{background:none;padding:0;margin:.5rem 0}
+nav.own ul{max-width:none;padding:0;margin:0;list-style:none;display:flex;flex-wrap:wrap;gap:0 1rem}
 dl.card{background:var(--card);padding:.75rem 1rem;border-radius:.25rem;display:grid;
 grid-template-columns:fit-content(13rem) minmax(0,1fr);gap:.35rem 1rem}
 dl.card dt{font-weight:600}
 dl.card dd{margin:0;overflow-wrap:anywhere}
-.scroll{overflow-x:auto;margin:.75rem 0;max-width:100%}
+.scroll{overflow-x:auto;margin:.75rem 0;max-width:100%;background:
+linear-gradient(to right,var(--page) 35%,transparent) 0 0/2.5rem 100% no-repeat local,
+linear-gradient(to left,var(--page) 35%,transparent) 100% 0/2.5rem 100% no-repeat local,
+linear-gradient(to right,var(--shade),transparent) 0 0/1rem 100% no-repeat scroll,
+linear-gradient(to left,var(--shade),transparent) 100% 0/1rem 100% no-repeat scroll}
+.cue{margin:.75rem 0 0;color:var(--soft);font-size:.9rem}
+.cue+.scroll,figure .cue{margin-top:0}
 table{border-collapse:collapse;font-size:.9rem;min-width:100%}
 caption span{display:inline-block;position:sticky;left:0;max-width:calc(100vw - 2rem)}
 caption{text-align:left;font-weight:600;padding:.25rem 0}
-th,td{padding:.3rem .6rem;border-bottom:1px solid var(--line);text-align:left;vertical-align:top}
+th,td{padding:.3rem .5rem;border-bottom:1px solid var(--line);text-align:left;vertical-align:top}
 thead th{border-bottom:2px solid var(--soft);vertical-align:bottom}
 tbody th{font-weight:400;min-width:9rem}
 th.n,td.n{text-align:right;font-variant-numeric:tabular-nums}
-td.n{white-space:nowrap}
+td.n span{white-space:nowrap}
 tr.group th{font-weight:600;background:var(--card)}
 tr.main th,tr.main td{font-weight:600}
 th button{font:inherit;font-weight:600;color:inherit;background:none;border:0;padding:0;
@@ -120,9 +128,9 @@ table{font-size:.82rem}th,td{padding:.3rem .35rem}tbody th{min-width:7.5rem}}
 PRINT = """
 @media print{@page{size:A4;margin:16mm}
 html{font-size:9.5pt}body{max-width:none;padding:0}
-nav,.skip{display:none}
-.scroll{overflow:visible}
-table{font-size:8.5pt}
+nav,.skip,.cue{display:none}
+.scroll{overflow:visible;background:none}
+table{font-size:8pt}th,td{padding:.2rem .35rem}tbody th{min-width:6rem}
 figure,tr,dl.card,.warning{break-inside:avoid}
 h2,h3,h4,caption{break-after:avoid}
 figure svg{min-width:0;max-width:150mm}

@@ -54,7 +54,7 @@ STORED = {
 
 ROW_GROUP = 1 << 14
 
-LATER_COLUMNS = frozenset({"reason_values", "message_values"})
+LATER_COLUMNS = frozenset({"reason_values", "message_values", "outcomes"})
 """Columns that results of earlier versions lack."""
 
 

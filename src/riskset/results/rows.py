@@ -621,6 +621,7 @@ class RemarkRow(ResultRow, table="warnings"):
     message_values: str | None = column("text", VALUES.format("message"))
     count: int = column("summary", "number of estimates to which it applies")
     where: str = column("id", "first of these estimates: target, comparator, outcome, analysis")
+    outcomes: str | None = column("id", "names of the outcomes of these estimates, as JSON")
 
 
 TABLES: dict[str, type[ResultRow]] = {

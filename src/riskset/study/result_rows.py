@@ -1,6 +1,7 @@
 """The rows of every table of results, from what the steps of a run have found."""
 
 import dataclasses
+import json
 from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
@@ -252,6 +253,7 @@ class ResultRows:
 
     def _remarks(self) -> Iterator[RemarkRow]:
         remarks: dict[tuple[str, str, str], RemarkRow] = {}
+        outcomes: dict[tuple[str, str, str], dict[str, None]] = {}
         for run in self._runs:
             for step, note in run.notes:
                 sentence = note.sentence.spoken(KEYS)
@@ -261,7 +263,9 @@ class ResultRows:
                 key = (step, note.code, str(sentence))
                 row = remarks.get(key, first)
                 remarks[key] = dataclasses.replace(row, count=row.count + 1)
-        yield from remarks.values()
+                outcomes.setdefault(key, {})[run.outcome_name] = None
+        for key, row in remarks.items():
+            yield dataclasses.replace(row, outcomes=json.dumps(list(outcomes[key])))
 
 
 def _numbers(keys: Iterable[str | None]) -> dict[str, int]:

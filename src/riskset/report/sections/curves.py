@@ -7,7 +7,7 @@ from riskset.disclosure.rows import ARMS
 from riskset.report.figures.curves import ends_of, risk_curves, time_ticks
 from riskset.report.figures.lines import weeks_figure
 from riskset.report.markup import Markup
-from riskset.report.number_format import differs, percent, significant, whole
+from riskset.report.number_format import differs, percent, short, significant, whole
 from riskset.report.page import Facts, Page, ReportRow, TableColumn
 from riskset.report.source import ReportPart, masks
 from riskset.report.svg import thin
@@ -188,7 +188,7 @@ def _risks(page: Page, content: Facts) -> Markup:
     if any(not c["adjusted"] for c in content["curves"]):
         more.append(say("curves.caption_crude"))
     more.append(say("curves.caption_end", n=page.min_cell_count))
-    columns = [TableColumn(say("axis.days"), ("time",), lambda t: significant(t, 4), False)]
+    columns = [TableColumn(say("axis.days"), ("time",), lambda t: short(t, 5), False)]
     for arm, label in page.arms.items():
         keys = (f"{arm}_{shown}", f"{arm}_lower", f"{arm}_upper")
         columns.append(TableColumn.interval(label, keys, percent))
@@ -222,7 +222,7 @@ def _at_end(page: Page, rows: list[ReportRow], shown: str) -> str:
     if not known:
         return page.say(f"{shown}_curves.title")
     values = {letter: percent(known[-1][key]) for letter, key in keys.items()}
-    return page.say(f"{shown}_curves.at_end", days=significant(known[-1]["time"], 4), **values)
+    return page.say(f"{shown}_curves.at_end", days=short(known[-1]["time"], 5), **values)
 
 
 def _weeks_figure(page: Page, rows: list[ReportRow]) -> Markup:

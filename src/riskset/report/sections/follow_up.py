@@ -7,7 +7,7 @@ from riskset.disclosure.rows import ARMS
 from riskset.report.figures.bars import ends_figure
 from riskset.report.figures.histograms import follow_up_figure
 from riskset.report.markup import Markup, join
-from riskset.report.number_format import percent, short, significant, whole
+from riskset.report.number_format import percent, short, whole
 from riskset.report.page import Facts, Page, ReportRow, TableColumn
 from riskset.report.source import ReportPart, masks, record
 from riskset.results.rows import FollowUpBinRow, FollowUpEndRow, FollowUpRow
@@ -84,8 +84,8 @@ def _histogram(page: Page, rows: list[ReportRow], quantiles: list[ReportRow]) ->
         "follow_up",
         follow_up_figure(bars, page.arms, say),
         page.table("histogram", say("follow_up.title"), columns, rows),
-        t=significant(medians.get("target"), 4),
-        c=significant(medians.get("comparator"), 4),
+        t=short(medians.get("target"), 5),
+        c=short(medians.get("comparator"), 5),
         days=whole(max(row["end"] for row in rows)),
     )
 
@@ -97,7 +97,7 @@ def _quantiles(page: Page, rows: list[ReportRow]) -> Markup:
     for key in rows[0]:
         if key != "arm" and key in known:
             title = page.say.label("quantile", key)
-            columns.append(TableColumn(title, (key,), lambda v: short(v, 4)))
+            columns.append(TableColumn(title, (key,), lambda v: short(v, 5)))
     return page.table("quantiles", page.say("follow_up.quantiles"), columns, rows)
 
 

@@ -62,6 +62,7 @@ def collect(part: ReportPart) -> dict[str, Any]:
     calibration = first(part.source.read(CalibrationRow, **where))
     return {
         "balance_alpha": (part.analysis["settings"].get("balance") or {}).get("alpha"),
+        "is_blind": part.source.blind or part.source.study["blind"],
         "adjustment": main.adjustment_kind,
         "estimate": estimate and record(estimate, keys) | {"suppressed": masks(estimate)},
         "controls": calibration.n_negative if calibration else 0,
@@ -90,7 +91,9 @@ def render(page: Page, content: Facts) -> Markup:
         tag("p", spans_as_code(_finding(page, content)), class_=class_),
         page.paragraph("header.withheld", "warning") if is_withheld else None,
         page.paragraph("header.for_evidence_synthesis") if has_profile else None,
-        _diagnostics(page, content["tables"]["diagnostics"], content["balance_alpha"]),
+        _diagnostics(
+            page, content["tables"]["diagnostics"], content["balance_alpha"], content["is_blind"]
+        ),
     )
 
 
@@ -163,7 +166,7 @@ def _change(ratio: float) -> str:
     return percent(abs(ratio - 1), 2)
 
 
-def _diagnostics(page: Page, rows: list[ReportRow], alpha: float | None) -> Markup:
+def _diagnostics(page: Page, rows: list[ReportRow], alpha: float | None, is_blind: bool) -> Markup:
     say = page.say
     if not rows:
         return page.paragraph("header.no_checks")
@@ -178,7 +181,9 @@ def _diagnostics(page: Page, rows: list[ReportRow], alpha: float | None) -> Mark
     ]
     return join(
         page.heading(say("header.checks"), "checks"),
-        page.table("diagnostics", say("header.table"), columns, shown),
+        page.table(
+            "diagnostics", say(f"header.table{'' if is_blind else '_shown'}"), columns, shown
+        ),
     )
 
 

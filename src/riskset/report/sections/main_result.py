@@ -26,7 +26,14 @@ ORDER = {"crude": 0, "subgroup": 2}
 """Of roles; all others are between."""
 OPTIONAL = ("calibrated_hr", "calibrated_p", "mdrr", "interaction_p")
 """Columns of the estimates that are left out if all rows are empty."""
+GROUPS = {
+    "outcomes": ("target_outcomes", "comparator_outcomes"),
+    "calibrated": ("calibrated_hr", "calibrated_p"),
+}
+"""Headings of columns of the estimates -> the columns that share them."""
 DIFFERENCE = ("difference", "difference_lower", "difference_upper")
+NEEDED = ("nnt", "nnt_lower", "nnt_upper")
+"""Numbers needed to treat (positive) or to harm (negative), of the difference and its limits."""
 THREE = 3.0
 """The rule of three: without events in n people, the risk is below 3 / n (95 %)."""
 
@@ -102,20 +109,28 @@ def _label(part: ReportPart, row: EstimateRow, levels: Mapping[str | None, set[s
 
 
 def _risk(row: RiskRow) -> ReportRow:
-    """Risks at a time, with the number needed where the difference is not 0 for certain."""
+    """Risks at a time, with the number needed to treat or to harm.
+
+    Where the interval of the difference has 0 inside, that of the number goes through infinity,
+    from one sign to the other (Altman 1998).
+    """
     keys = [f"{a}_{b}" for a in ARMS for b in ("risk", "lower", "upper")]
     keys += [*DIFFERENCE, "time", "adjusted"]
-    out = record(row, keys) | dict.fromkeys(("nnt", "nnt_lower", "nnt_upper"))
+    out = record(row, keys) | dict.fromkeys(NEEDED)
     low, value, high = row.difference_lower, row.difference, row.difference_upper
-    if low is not None and high is not None and value and low * high > 0:
-        out["nnt"] = math.ceil(1 / abs(value))
-        ends = sorted(math.ceil(1 / abs(end)) for end in (low, high))
-        out["nnt_lower"], out["nnt_upper"] = ends
+    if low is not None and high is not None and value is not None:
+        out |= zip(NEEDED, map(_number_needed, (value, low, high)), strict=True)
     for arm in ARMS:
         if _lacks_follow_up(row, arm):
             names = (f"{arm}_risk", f"{arm}_lower", f"{arm}_upper", *DIFFERENCE)
             out["suppressed"] |= dict.fromkeys(names, "unfollowed")
     return out
+
+
+def _number_needed(difference: float) -> float:
+    """People treated for one outcome fewer, or with a minus sign for one more; rounded up."""
+    size = math.ceil(1 / abs(difference)) if difference else math.inf
+    return -size if difference > 0 else size
 
 
 def _lacks_follow_up(row: RiskRow, arm: str) -> bool:
@@ -177,7 +192,18 @@ def _estimates_figure(page: Page, rows: list[ReportRow]) -> Markup:
         "hr", "p", "calibrated_hr", "calibrated_p", "target_outcomes", "comparator_outcomes",
         "mdrr", "interaction_p",
     )  # fmt: skip
-    columns = page.columns(EstimateRow, *(name for name in names if name not in empty))
+    groups = {name: group for group, own in GROUPS.items() for name in own}
+    columns = [
+        column
+        for name in names
+        if name not in empty
+        for column in page.columns(
+            EstimateRow,
+            name,
+            group=say(f"column.{groups[name]}") if name in groups else None,
+            **{name: f"column.of_{name}" for name in groups},
+        )
+    ]
     if len({row["model"] for row in rows} - {None}) > 1:  # else other sections show it
         columns.insert(
             0, TableColumn.text(say("column.model"), "model", lambda v: say.label("model", v))
@@ -243,8 +269,7 @@ def _risks_table(page: Page, rows: list[ReportRow]) -> Markup | None:
         ),
         *page.columns(RiskRow, "difference"),
         TableColumn(
-            say("result.nnt"), ("nnt", "nnt_lower", "nnt_upper"),
-            lambda *n: "" if n[0] is None else interval(*map(whole, n)),
+            say("result.nnt"), NEEDED, lambda *numbers: _needed_words(page, *numbers)
         ),
     ]  # fmt: skip
     return join(
@@ -252,3 +277,21 @@ def _risks_table(page: Page, rows: list[ReportRow]) -> Markup | None:
         page.table("risks", say("result.risks"), columns, shown, sections="side"),
         page.paragraph("result.nnt_words", "note") if any(r["nnt"] for r in rows) else None,
     )
+
+
+def _needed_words(page: Page, value: float | None, lower: float | None, upper: float | None) -> str:
+    """The number with its name; so are the limits, where they have different ones."""
+    if value is None or lower is None or upper is None:
+        return ""
+
+    def named(n: float) -> str:
+        size = "∞" if math.isinf(n) else whole(abs(n))
+        return page.say("result.needed_harm" if n < 0 else "result.needed_treat", n=size)
+
+    if (lower < 0) == (upper < 0) or math.isinf(upper):
+        ends = sorted((abs(lower), abs(upper)))
+        sizes = ("∞" if math.isinf(n) else whole(n) for n in ends)
+        return interval(named(value), *sizes)
+    # A lower difference is a benefit.
+    first, last = (upper, lower) if value < 0 else (lower, upper)
+    return f"{named(value)} ({named(first)} {page.say('result.through', first='∞')} {named(last)})"

@@ -25,6 +25,7 @@ def collect(part: ReportPart) -> dict[str, Any]:
         "data": {key: source.study["data"].get(key) for key in ("name", "start", "end")},
         "missing": _missing(source.study),
         "is_blind": source.study["blind"],
+        "balance": _balance(part),
         "version": source.study["versions"].get("riskset"),
     }
 
@@ -39,6 +40,15 @@ def _missing(study: Mapping[str, Any]) -> list[str]:
     return ["absent"] * has_records + [settings.get("missing", "error")] * has_columns
 
 
+def _balance(part: ReportPart) -> dict[str, Any] | None:
+    """The limit of balance and how it was applied, if balance was measured."""
+    adjustment = part.adjustment
+    if adjustment is None or adjustment.n_covariates is None or adjustment.threshold is None:
+        return None
+    alpha = (part.analysis["settings"].get("balance") or {}).get("alpha")
+    return {"threshold": adjustment.threshold, "alpha": alpha}
+
+
 def render(page: Page, content: Facts) -> Markup:
     """One paragraph."""
     say, data = page.say, content["data"]
@@ -51,7 +61,10 @@ def render(page: Page, content: Facts) -> Markup:
     parts += [say(f"methods.missing_{rule}") for rule in content["missing"]]
     if content["sensitivity"]:
         parts.append(say("methods.sensitivity", names="; ".join(content["sensitivity"])))
-    parts.append(say("methods.balance", threshold=short(page.about["threshold"])))
+    if content["balance"] is not None:
+        limit, alpha = content["balance"]["threshold"], content["balance"]["alpha"]
+        key = "methods.balance" if alpha is None else "methods.balance_by_significance"
+        parts.append(say(key, threshold=short(limit), alpha=short(alpha)))
     if content["is_blind"]:
         parts.append(say("methods.blind"))
     if page.min_cell_count > 1:

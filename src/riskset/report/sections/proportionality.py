@@ -6,7 +6,7 @@ from typing import Any
 from riskset.disclosure.rows import ARMS
 from riskset.report.figures.over_time import log_log_figure, over_time_figure
 from riskset.report.markup import Markup, join
-from riskset.report.number_format import significant, whole, with_limits
+from riskset.report.number_format import short, significant, whole, with_limits
 from riskset.report.page import Facts, Page, ReportRow, TableColumn
 from riskset.report.source import ReportPart, record
 from riskset.results.rows import CurveRow, IntervalRow
@@ -21,27 +21,72 @@ Points = dict[str, list[tuple[float, float]]]
 
 
 def collect(part: ReportPart) -> dict[str, Any]:
-    """Adjusted curves of the outcome as log(-log S), and the effect in intervals of time."""
-    curves = part.read(CurveRow, adjusted=True, cause=1)
+    """Adjusted curves on the scale on which the model makes them parallel; the effect over time."""
     main = part.estimate
+    curves = part.read(CurveRow, adjusted=True)
+    kind, points = _survival(curves, None if main is None else main.model)
     return {
-        "kind": curves[0].kind if curves else None,
+        "kind": kind,
         "constant": main and {key: main[key] for key in RATIO},
         "tables": {
-            "log_log": [row for arm in ARMS for row in _log_log(curves, arm)],
+            "log_log": [row for arm in ARMS for row in _log_log(points.get(arm, []), arm)],
             "over_time": [record(row, INTERVAL) for row in part.read(IntervalRow)],
         },
     }
 
 
-def _log_log(curves: list[CurveRow], arm: str) -> list[ReportRow]:
+def _survival(curves: list[CurveRow], model: str | None) -> tuple[str | None, Points]:
+    """Times and values of S of each arm, and which S it is.
+
+    Without competing events it is survival. With them, Fine and Gray's model has 1 less the
+    cumulative incidence, and Cox's the S of the cause-specific hazard.
+    """
+    of_arm = {arm: [row for row in curves if row.arm == arm] for arm in ARMS}
+    if not curves or curves[0].kind == "survival":
+        kind = "survival" if curves else None
+        return kind, {arm: [(row.time, row.value) for row in of_arm[arm]] for arm in ARMS}
+    if model == "finegray":
+        points = {
+            arm: [(row.time, 1 - row.value) for row in of_arm[arm] if row.cause == 1]
+            for arm in ARMS
+        }
+        return "incidence", points
+    return "cause_specific", {arm: _cause_specific(of_arm[arm]) for arm in ARMS}
+
+
+def _cause_specific(curves: list[CurveRow]) -> list[tuple[float, float]]:
+    """exp(-H), with the cumulative hazard H of the outcome that follows from both incidences.
+
+    Of the fall of log(1 - F1 - F2) in a step, the outcome has the share of its events. Without the
+    incidence of competing events, of which there may be too few to be shown, H is not known.
+    """
+    values: dict[float, dict[int, float]] = {}
+    for row in curves:
+        values.setdefault(row.time, {})[row.cause] = row.value
+    if not {1, 2} <= {row.cause for row in curves}:
+        return []
+    before, free, hazard = {1: 0.0, 2: 0.0}, 1.0, 0.0
+    points = []
+    for time in sorted(values):
+        now = before | values[time]
+        left = 1 - now[1] - now[2]
+        if left <= 0:
+            break
+        if now[1] > before[1]:
+            share = (now[1] - before[1]) / (free - left)
+            hazard += share * math.log(free / left)
+            points.append((time, math.exp(-hazard)))
+            before, free = now, left
+    return points
+
+
+def _log_log(points: list[tuple[float, float]], arm: str) -> list[ReportRow]:
     """Where log(-log S) is finite; of many points those at which it has moved."""
     out: list[ReportRow] = []
-    for row in curves:
-        survival = row.value if row.kind == "survival" else 1 - row.value
-        if row.arm == arm and row.time > 0 and 0 < survival < 1:
+    for time, survival in points:
+        if time > 0 and 0 < survival < 1:
             value = math.log(-math.log(survival))
-            out.append({"arm": arm, "time": row.time, "survival": survival, "log_log": value})
+            out.append({"arm": arm, "time": time, "survival": survival, "log_log": value})
     if not out:
         return []
     least = (out[-1]["log_log"] - out[0]["log_log"]) / MOST_POINTS
@@ -85,8 +130,8 @@ def _log_log_figure(page: Page, kind: str, rows: list[ReportRow], points: Points
         method=say(f"log_log.{kind}"),
         t=significant(t),
         c=significant(c),
-        t_days=significant(t_days, 4),
-        c_days=significant(c_days, 4),
+        t_days=short(t_days, 5),
+        c_days=short(c_days, 5),
     )
 
 

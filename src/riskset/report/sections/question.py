@@ -32,6 +32,7 @@ def collect(part: ReportPart) -> dict[str, Any]:
         "competing": source.study["competing"],
         "words": words,
         "data": source.study["data"]["name"],
+        "kind": source.study["data"]["kind"],
     }
 
 
@@ -47,18 +48,20 @@ def render(page: Page, content: Facts) -> Markup:
     entries.append(("competing", content["competing"] or say(f"question.{unnamed}")))
     entries += [(key, words[key]) for key in (*WORDS[1:], *AFTER) if words[key]]
     card = page.card((say(f"question.{key}"), value) for key, value in entries)
-    return page.section("question", card, _timeline(page, words))
+    return page.section("question", card, _timeline(page, words, content["kind"] != "omop"))
 
 
-def _timeline(page: Page, words: Facts) -> Markup | None:
+def _timeline(page: Page, words: Facts, is_table: bool) -> Markup | None:
     say = page.say
     if not words["time_at_risk"]:
         return None
-    washout = without_spans(words["washout"] or say("question.no_washout"))
+    unknown = "washout_of_data" if is_table else "no_washout"
+    washout = without_spans(words["washout"] or say(f"question.{unknown}"))
     risk = without_spans(words["time_at_risk"])
     drawn = timeline_figure(
         (say("question.washout"), washout),
         say("question.index"),
         (say("question.time_at_risk"), risk),
     )
-    return page.figure("timeline", drawn, washout=washout, risk=risk)
+    group = "timeline_tables" if is_table else "timeline"
+    return page.figure(group, drawn, name="timeline", washout=washout, risk=risk)

@@ -6,8 +6,9 @@ from typing import Any
 from riskset.report.markup import Markup, tag
 from riskset.report.number_format import significant, whole
 from riskset.report.page import Facts, Page, ReportRow, TableColumn
+from riskset.report.sections.remarks import collect_remarks, render_remarks
 from riskset.report.source import ReportSource, record
-from riskset.results.rows import ConceptRow, RemarkRow
+from riskset.results.rows import ConceptRow
 
 __all__ = ["collect", "render"]
 
@@ -15,7 +16,6 @@ REFERENCES = (
     "fine", "schoenfeld", "grambsch", "xie", "walker", "austin", "schuemie2014", "schuemie2018",
     "hripcsak", "strobe", "record",
 )  # fmt: skip
-REMARK = ("step", "code", "message", "count", "where")
 GLOSSARY = ("hazard_ratio", "equipoise", "smd", "ease", "calibration", "competing")
 
 
@@ -27,13 +27,14 @@ def collect(source: ReportSource) -> dict[str, Any]:
         "settings_hash": study["settings_hash"],
         "versions": study["versions"],
         "seconds": run["seconds"],
+        "n_outcomes": len(study["outcomes"]),
         "tables": {
             "sources": [
                 {key: one.get(key) for key in ("name", "rows", "fingerprint")}
                 for one in study["data"].get("sources") or []
             ],
             "codes": [record(row) for row in source.read(ConceptRow)],
-            "warnings": [record(row, REMARK) for row in source.read(RemarkRow)],
+            "warnings": collect_remarks(source),
             "steps": [
                 {key: one.get(key) for key in ("step", "what", "seconds", "reused")}
                 for one in run["steps"]
@@ -54,7 +55,7 @@ def render(page: Page, content: Facts) -> Markup:
         page.details(say("methods.settings"), settings),
         _sources(page, tables["sources"]) if tables["sources"] else None,
         _codes(page, tables["codes"]) if tables["codes"] else None,
-        _warnings(page, tables["warnings"]),
+        render_remarks(page, tables["warnings"], content["n_outcomes"]),
         _steps(page, tables["steps"], content["seconds"]) if tables["steps"] else None,
         page.heading(say("methods.references"), "references"),
         tag("ul", *(_reference(page, key) for key in REFERENCES), class_="refs"),
@@ -95,18 +96,6 @@ def _codes(page: Page, rows: list[ReportRow]) -> Markup:
     ]
     title = say("methods.codes")
     return page.details(title, page.table("codes", title, columns, rows))
-
-
-def _warnings(page: Page, rows: list[ReportRow]) -> Markup:
-    say = page.say
-    if not rows:
-        return page.paragraph("methods.no_warnings")
-    columns = [
-        TableColumn.text(say("methods.step"), "step"),
-        TableColumn.message(say("methods.message"), "message"),
-        TableColumn(say("methods.count"), ("count",), whole),
-    ]
-    return page.table("warnings", say("methods.warnings"), columns, rows)
 
 
 def _steps(page: Page, rows: list[ReportRow], seconds: float) -> Markup:
