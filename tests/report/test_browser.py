@@ -13,7 +13,7 @@ import pytest
 
 import riskset as rs
 from parameters import rest_is_slow
-from report.made import study, tables, write_made
+from report.made import study, tables, two_outcomes, write_made
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 NAMES = ("chromium", "chromium-browser", "google-chrome")
@@ -230,6 +230,23 @@ def test_tables_are_sorted_by_a_click(visit, report):
         assert head.get_attribute("aria-sort") == order
         shown = [sign * float(text.split(" ")[0]) for text in cells.all_inner_texts()]
         assert len(shown) > 5
+        assert shown == sorted(shown)
+
+
+def test_the_overview_is_sorted_by_the_keyboard(visit, report):
+    about, found = two_outcomes()
+    for k, row in enumerate(found["estimates"]):
+        row["p"] = (7 * k % 11) / 100
+    page = visit(report(found, about).path)
+    table = page.locator("table[data-table='index/tables/runs']")
+    heads = table.locator("thead tr").last.locator("th")
+    place = heads.all_inner_texts().index("Holm")
+    heads.nth(place).locator("button").focus()
+    for key, sign in (("Enter", 1), ("Space", -1)):
+        page.keyboard.press(key)
+        cells = table.locator(f"tbody tr > :nth-child({place + 1})").all_inner_texts()
+        assert len(cells) == 4
+        shown = [sign * float(text) for text in cells]
         assert shown == sorted(shown)
 
 

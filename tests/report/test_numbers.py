@@ -368,3 +368,22 @@ def test_formats_of_columns_follow_their_declarations():
     assert (label.is_number, label.show("crude")) == (False, "crude")
     (difference,) = page.columns(RiskRow, "difference")
     assert difference.show(0.1, 0.05, 0.2) == "10.0\u202f% (5.00–20.0)"
+
+
+def test_adjusted_p_of_a_blind_report_do_not_depend_on_what_it_withholds(report):
+    """The family has two tests, of which one is withheld, so the other p is doubled."""
+    seen = []
+    for p in (1e-9, 0.5):
+        about, found = two_outcomes()
+        for row in found["runs"]:
+            row["unblind"] = row["outcome"] == "hf"
+        for row in found["estimates"]:
+            row["p"] = p if row["outcome"] == "mi" else 0.02
+        rows = report(found, about).content["index"]["tables"]["runs"]
+        hf, mi = (
+            next(row for row in rows if row["outcome"] == name)
+            for name in ("heart failure", "myocardial infarction")
+        )
+        assert mi["p"] is mi["holm_p"] is mi["fdr_p"] is None
+        seen.append((hf["p"], hf["holm_p"], hf["fdr_p"]))
+    assert seen[0] == seen[1] == pytest.approx((0.02, 0.04, 0.04))

@@ -28,13 +28,16 @@ def test_sections_stand_in_the_order_of_a_reader(whole):
     top = whole.page.all("h2")[1:]  # without the contents
     assert [e.text for e in top] == [
         "Diagnostics",
+        "All results",
         "Research question",
+        "Target trial and its emulation",
         "Main result",
         "Risk over time",
         "Validity of the result",
         "Study population",
         "Models",
         "Methods",
+        "Reporting checklist",
         "Reproduction, references and glossary",
     ]
     belief = next(e for e in whole.page.all("section") if e.attrs["aria-labelledby"] == "belief")

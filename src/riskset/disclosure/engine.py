@@ -7,11 +7,11 @@ same rules for results that are still in memory.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from riskset.disclosure import arms, covariates, over_time, people, sentences
+from riskset.disclosure import arms, covariates, multiplicity, over_time, people, sentences
 from riskset.disclosure.rows import ARMS, RUN, Named, RowT, SharingRule, keys_of, known, without
 from riskset.disclosure.small_cells import is_small
 from riskset.results.columns import GUARDED, ResultRow
-from riskset.results.rows import RunRow
+from riskset.results.rows import EstimateRow, RunRow
 
 __all__ = ["RULES", "WITHHELD", "Disclosure", "DisclosureError"]
 
@@ -47,8 +47,8 @@ RULES: dict[str, SharingRule] = {
     ),
     "arms": _rule(arms.share_arms, *COUNTS, *arms.RATES),
     "estimates": _rule(
-        arms.share_arms, *COUNTS, *arms.RATES, *arms.OF_EFFECT, "mdrr", "expected_se",
-        "informative_strata", "informative_people",
+        arms.share_arms, *COUNTS, *arms.RATES, *arms.OF_EFFECT, *multiplicity.ADJUSTED_P, "mdrr",
+        "expected_se", "informative_strata", "informative_people",
     ),
     "ps": _rule(
         people.share_scores, "n_target", "n_comparator", "equipoise", "intercept",
@@ -100,9 +100,11 @@ setting, or a result from which no count of people follows."""
 
 WITHHELD: Mapping[str, tuple[str, ...]] = {
     "arms": arms.RATES,
-    "estimates": (*arms.EFFECT, *arms.CALIBRATED, *arms.RATES, "interaction_p"),
+    "estimates": (
+        *arms.EFFECT, *arms.CALIBRATED, *multiplicity.ADJUSTED_P, *arms.RATES, "interaction_p",
+    ),
     "absolute_risks": over_time.OF_RISK,
-}
+}  # fmt: skip
 """Columns that reveal the effect of a run, and are withheld where it is blinded."""
 
 
@@ -147,7 +149,10 @@ class Disclosure:
             rows: Sequence[ResultRow] = self.raw(kind)
             if self._least and name in RULES:
                 rows = [self._guarded(row) for row in RULES[name].apply(rows, self)]
-            self._shown[name] = Lookup(self._blinded(name, rows))
+            rows = self._blinded(name, rows)
+            if kind is EstimateRow:
+                rows = multiplicity.with_adjusted_p(rows, self.raw(RunRow))  # type: ignore[arg-type]
+            self._shown[name] = Lookup(rows)
         return self._shown[name].rows(where)
 
     def _blinded(self, name: str, rows: Sequence[ResultRow]) -> Sequence[ResultRow]:

@@ -21,6 +21,11 @@ from riskset.omop.sources import find_tables, is_file_name, open_table_file
 __all__ = ["Cdm", "Scratch", "check_open"]
 
 VERSIONS = ("5.3", "5.4")
+SOURCE_FACTS = (
+    "cdm_source_name", "cdm_source_abbreviation", "cdm_holder", "source_release_date",
+    "cdm_release_date", "cdm_version", "cdm_etl_reference", "vocabulary_version",
+)  # fmt: skip
+"""Columns of cdm_source that say where the data come from."""
 CODES = {"id": "BadId", "date": "BadDate", "number": "BadNumber", "whole number": "BadNumber"}
 KEYS = {"person": "person_id"}
 """Tables that others are joined to by a key, which is there once in each row."""
@@ -373,6 +378,42 @@ class Cdm:
                 "examples": examples,
             },
         )
+
+    def source_facts(self) -> dict[str, str]:
+        """What the CDM says of itself in cdm_source and vocabulary, as far as it does.
+
+        Returns
+        -------
+        dict
+            Columns of `SOURCE_FACTS` with a value; of several rows, the first by name.
+
+        Examples
+        --------
+        >>> import riskset as rs
+        >>> with rs.omop.Cdm(rs.simulate.toy_tables(200)) as cdm:
+        ...     cdm.source_facts()["cdm_version"]
+        'v5.4'
+        """
+        facts: dict[str, str] = {}
+        if "cdm_source" in self._tables:
+            view = self.view("cdm_source", (), SOURCE_FACTS)
+            with file_errors(CDM, is_own=True):
+                rows = self._database.sql(
+                    f"SELECT {', '.join(SOURCE_FACTS)} FROM {view} ORDER BY ALL LIMIT 1"
+                ).fetchall()
+            for name, value in zip(SOURCE_FACTS, rows[0] if rows else (), strict=False):
+                if value is not None and str(value).strip():
+                    facts[name] = str(value)
+        if "vocabulary_version" not in facts and "vocabulary" in self._tables:
+            view = self.view("vocabulary", ("vocabulary_id",), ("vocabulary_version",))
+            with file_errors(CDM, is_own=True):
+                rows = self._database.sql(
+                    f"SELECT vocabulary_version FROM {view} WHERE vocabulary_id = 'None' "
+                    "AND vocabulary_version IS NOT NULL ORDER BY 1 LIMIT 1"
+                ).fetchall()
+            if rows:
+                facts["vocabulary_version"] = str(rows[0][0])
+        return facts
 
     def _version(self) -> str | None:
         """The number in cdm_source, which may be written 5.4 or v5.4."""

@@ -12,6 +12,7 @@ from riskset.report.sections import (
     attrition,
     balance,
     characteristics,
+    checklist,
     controls,
     curves,
     follow_up,
@@ -22,15 +23,17 @@ from riskset.report.sections import (
     overlap,
     question,
     reproduction,
+    target_trial,
 )
 from riskset.report.source import ReportPart, ReportSource, first, record
-from riskset.results.rows import EstimateRow, RunRow
+from riskset.results.rows import DiagnosticRow, EstimateRow, RunRow
 
 __all__ = ["FORMAT", "SECTIONS", "collect", "plain"]
 
 FORMAT = 1
 SECTIONS: Mapping[str, ModuleType] = {
     "question": question,
+    "target_trial": target_trial,
     "result": main_result,
     "curves": curves,
     "overlap": overlap,
@@ -45,6 +48,7 @@ SECTIONS: Mapping[str, ModuleType] = {
 """In the order of the page."""
 
 RATIOS = [f"{of}hr{end}" for of in ("", "calibrated_") for end in ("", "_lower", "_upper")]
+P_VALUES = [f"{of}{name}" for of in ("", "calibrated_") for name in ("p", "holm_p", "fdr_p")]
 NOBODY = ("empty", "one_arm_empty", "no_people")
 NO_SCORE = (
     "high_correlation", "no_covariates", "separated", "not_converged", "bad_covariates",
@@ -68,6 +72,7 @@ def shown_sections(about: Mapping[str, Any]) -> tuple[str, ...]:
 def collect(source: ReportSource) -> dict[str, Any]:
     """The whole content."""
     study, parts = source.study, source.parts()
+    contents = [_part(part) for part in parts]
     return {
         "format": FORMAT,
         "title": study["title"],
@@ -80,7 +85,8 @@ def collect(source: ReportSource) -> dict[str, Any]:
         "min_cell_count": source.min_cell_count,
         "blind": source.blind or study["blind"],
         "index": {"tables": {"runs": [_run(part, run) for part in parts for run in part.runs]}},
-        "parts": [_part(part) for part in parts],
+        "parts": contents,
+        "checklist": checklist.collect(source, contents) if contents else None,
         "reproduction": reproduction.collect(source),
     }
 
@@ -102,8 +108,11 @@ def _run(part: ReportPart, run: RunRow) -> dict[str, Any]:
         "analysis": part.source.label("analyses", run.analysis),
         "status": main.status if run.status == "ok" else run.status,
         "unblind": run.unblind,
+        "failed": [
+            check.name for check in part.read(DiagnosticRow, run) if check.verdict == "fail"
+        ],
         "is_withheld": part.source.is_withheld(run),
-        **record(main, RATIOS),
+        **record(main, (*RATIOS, *P_VALUES)),
     }
 
 

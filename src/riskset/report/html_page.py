@@ -6,10 +6,10 @@ from itertools import groupby
 
 from riskset.report.content import SECTIONS
 from riskset.report.markup import Markup, join, tag
-from riskset.report.number_format import capital, interval, significant
+from riskset.report.number_format import capital, interval, p_value, significant
 from riskset.report.page import Facts, Page, ReportRow, TableColumn
 from riskset.report.script import SCRIPT, fingerprint
-from riskset.report.sections import header, overlap, reproduction
+from riskset.report.sections import checklist, header, overlap, reproduction
 from riskset.report.style import style
 from riskset.report.translations import Translations
 from riskset.results.rows import EstimateRow
@@ -29,7 +29,7 @@ def draw(
     an index of them.
     """
     page = Page(say, min_cell_count=content["min_cell_count"])
-    parts = content["parts"]
+    parts, runs = content["parts"], content["index"]["tables"]["runs"]
     several = len(parts) > 1 or bool(links)
     pages = [_page_of(page, k, part["about"], several) for k, part in enumerate(parts)]
     title = capital(str(content["title"])) if several else _title(pages[0])
@@ -39,9 +39,10 @@ def draw(
         tag(
             "main",
             _top(page, title, content, written, several),
-            _contents(page, pages, parts, several, links),
-            _index(page, content["index"]["tables"]["runs"]) if several else None,
-            *(_part(one, part, several) for one, part in zip(pages, parts, strict=True)),
+            _contents(page, pages, parts, several, len(runs) > 1, links),
+            _index(page, runs) if several else None,
+            *(_part(one, part, several, runs) for one, part in zip(pages, parts, strict=True)),
+            checklist.render(page.under("checklist"), content["checklist"], pages[0]),
             reproduction.render(page.under("reproduction"), content["reproduction"]),
             id="main",
         ),
@@ -102,7 +103,12 @@ def _top(page: Page, title: str, content: Facts, written: str, several: bool) ->
 
 
 def _contents(
-    page: Page, pages: Sequence[Page], parts: Sequence[Facts], several: bool, files: Sequence[str]
+    page: Page,
+    pages: Sequence[Page],
+    parts: Sequence[Facts],
+    several: bool,
+    has_index: bool,
+    files: Sequence[str],
 ) -> Markup:
     say = page.say
     if several:
@@ -111,7 +117,10 @@ def _contents(
         links += [(place, _title(one)) for place, one in zip(places, pages, strict=True)]
     else:
         links = _sections(pages[0], parts[0])
-    links.append((f"#{page.key('reproduction')}", say("section.reproduction")))
+        if has_index:
+            links.insert(1, ("#index", say("section.index")))
+    for name in ("checklist", "reproduction"):
+        links.append((f"#{page.key(name)}", say(f"section.{name}")))
     return tag(
         "nav",
         tag("h2", say("page.contents"), id="contents"),
@@ -135,8 +144,10 @@ def _names(part: Facts) -> list[str]:
     return [name for name in order if name in part]
 
 
-def _part(page: Page, part: Facts, several: bool) -> Markup:
+def _part(page: Page, part: Facts, several: bool, runs: list[ReportRow]) -> Markup:
     content = [header.render(replace(page.under("header"), level=page.level - 1), part["header"])]
+    if not several and len(runs) > 1:
+        content.append(_index(replace(page, path="", prefix=""), runs))
     for is_belief, group in groupby(_names(part), key=lambda name: name in BELIEF):
         level = 1 if is_belief else 0
         sections = [_section(page.under(name, level), name, part[name]) for name in group]
@@ -176,19 +187,51 @@ def _index(page: Page, rows: list[ReportRow]) -> Markup:
         if key == "outcome" or len({row[key] for row in rows}) > 1
     ]
     columns += [
-        TableColumn.text(
-            say("index.gate"), "unblind", lambda v: say("index.passed" if v else "index.failed")
+        TableColumn(
+            say("index.gate"),
+            ("unblind", "failed"),
+            lambda passed, failed: _gate(say, passed, failed),
+            is_number=False,
         ),
         TableColumn(
             say("column.hr"),
             ("status", "is_withheld", "hr", "hr_lower", "hr_upper"),
             lambda *values: _ratio(say, *values),
         ),
+        *_p_columns(page, rows, ""),
     ]
     if any(row["calibrated_hr"] is not None for row in rows):
-        columns += page.columns(EstimateRow, "calibrated_hr")
-    table = page.under("index").table("runs", say("index.caption"), columns, rows, can_sort=True)
-    return page.section("index", table)
+        group, title = say("column.calibrated"), {"calibrated_hr": "column.of_calibrated_hr"}
+        columns += page.columns(EstimateRow, "calibrated_hr", group=group, **title)
+        columns += _p_columns(page, rows, "calibrated_", group)
+    page = page.under("index")
+    table = page.table("runs", say("index.caption"), columns, rows, can_sort=True, most=len(rows))
+    is_adjusted = any(_is_adjusted(row, of) for row in rows for of in ("", "calibrated_"))
+    note = page.paragraph("index.multiplicity", "note") if is_adjusted else None
+    return page.section("index", table, note)
+
+
+def _p_columns(
+    page: Page, rows: list[ReportRow], of: str, group: str | None = None
+) -> list[TableColumn]:
+    """p, and adjusted p unless all families have one estimate."""
+    names = ["p", "holm_p", "fdr_p"] if any(_is_adjusted(row, of) for row in rows) else ["p"]
+    return [
+        TableColumn(page.say(f"column.{name}"), (f"{of}{name}",), p_value, group=group)
+        for name in names
+    ]
+
+
+def _is_adjusted(row: ReportRow, of: str) -> bool:
+    return row[f"{of}holm_p"] is not None and row[f"{of}holm_p"] != row[f"{of}p"]
+
+
+def _gate(say: Translations, passed: bool, failed: list[str]) -> str:
+    """Whether the diagnostics passed, and which did not."""
+    if passed:
+        return say("index.passed")
+    names = ", ".join(say.label("gate", name) for name in failed)
+    return f"{say('index.failed')}: {names}" if names else say("index.failed")
 
 
 def _ratio(say: Translations, status: str, withheld: bool, *ends: float | None) -> str:

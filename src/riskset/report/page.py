@@ -209,14 +209,16 @@ class Page:
         sections: str | None = None,
         can_sort: bool = False,
         highlight: str | None = None,
+        most: int = MOST_ROWS,
     ) -> Markup:
         """A table whose first column names the rows.
 
         `name` is that of the table in `report.json`. Rows with the same value of the key `sections`
         stand together under a heading, and rows for which the key `highlight` is true are bold. A
-        table that `can_sort` does so by a click on a heading, if scripts run.
+        table that `can_sort` does so by a click on a heading, if scripts run. It shows at most
+        `most` rows.
         """
-        shown = records[:MOST_ROWS]
+        shown = records[:most]
         body, title = [], None
         for k, record in enumerate(shown):
             if sections is not None and record[sections] != title:

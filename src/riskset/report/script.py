@@ -12,14 +12,15 @@ SCRIPT = (
     """
 for(const table of document.querySelectorAll("table[data-sort]")){
 const body=table.tBodies[0];
-[...table.tHead.rows[0].cells].forEach((head,k)=>{
+const heads=[...table.tHead.rows].pop().cells;
+[...heads].forEach((head,k)=>{
 const button=document.createElement("button");
 button.type="button";
 button.append(...head.childNodes);
 head.append(button);
 button.addEventListener("click",()=>{
 const up=head.getAttribute("aria-sort")!=="ascending";
-for(const other of table.tHead.rows[0].cells)other.removeAttribute("aria-sort");
+for(const other of heads)other.removeAttribute("aria-sort");
 head.setAttribute("aria-sort",up?"ascending":"descending");
 const value=row=>{
 const text=row.cells[k].textContent.replace(/[\\s\\u202f]/g,"").replace("\\u2212","-");

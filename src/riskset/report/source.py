@@ -10,6 +10,7 @@ from typing import Any
 
 from riskset.disclosure.arms import WITHOUT_EVENT
 from riskset.disclosure.engine import WITHHELD, Disclosure
+from riskset.disclosure.multiplicity import ADJUSTED_P, with_adjusted_p
 from riskset.disclosure.people import share_data
 from riskset.disclosure.rows import RUN, RowT, keys_of, names_hidden, run_of
 from riskset.report.page import ReportRow
@@ -61,6 +62,7 @@ class ReportSource:
         # The results of a study's own folder may be whole, whatever the specification hides.
         self._disclosure = Disclosure(results.rows, TABLES, min_cell_count)
         self.study = self.study | {"data": share_data(self.study["data"], self._disclosure)}
+        self._estimates: dict[tuple[Any, int], EstimateRow] | None = None
         self._withheld = {
             keys_of(row, RUN) for row in results.read(RunRow) if row.blinded or not row.unblind
         }
@@ -86,12 +88,26 @@ class ReportSource:
         rows = list(self._disclosure.shown(kind, **where))
         if self.blind and issubclass(kind, OfRun):
             rows = [shown for row in rows for shown in self._blinded(row)]
+        if self.blind and kind is EstimateRow:
+            return [self._adjusted(row) for row in rows]
         return rows
 
     def label(self, group: str, name: str) -> str:
         """What readers call a target, comparator, outcome, analysis or subgroup."""
         about = self.study[group].get(name) or {}
         return str(about.get("label") or name)
+
+    def _adjusted(self, row: RowT) -> RowT:
+        """An estimate whose adjusted p does not depend on estimates that are withheld here."""
+        if self._estimates is None:
+            shown = self._disclosure.shown(EstimateRow)
+            rows = [own for one in shown for own in self._blinded(one)]
+            runs = self._disclosure.raw(RunRow)
+            self._estimates = {
+                (keys_of(one, RUN), one.number): one for one in with_adjusted_p(rows, runs)
+            }
+        own = self._estimates[keys_of(row, RUN), row["number"]]
+        return row.changed({name: own[name] for name in ADJUSTED_P})
 
     def _blinded(self, row: RowT) -> Iterable[RowT]:
         if keys_of(row, RUN) not in self._withheld:

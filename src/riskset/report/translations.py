@@ -45,9 +45,9 @@ class Translations:
         """The same for sentences that may name the target, the comparator and the outcome."""
         return Translations(self.language, names)
 
-    def __call__(self, key: str, /, **values: object) -> str:
+    def __call__(self, key: str, /, *numbered: object, **values: object) -> str:
         """The sentence `key`, with values in its gaps."""
-        return self._text[key].format(**{**self.names, **values})
+        return self._text[key].format(*numbered, **{**self.names, **values})
 
     def __contains__(self, key: str) -> bool:
         return key in self._text

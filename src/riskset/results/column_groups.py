@@ -7,6 +7,7 @@ __all__ = [
     "BalanceColumns",
     "CharacteristicColumns",
     "EffectColumns",
+    "MultiplicityColumns",
     "PenaltyColumns",
 ]
 
@@ -92,3 +93,19 @@ class EffectColumns:
     se: float | None = column("effect", "standard error of the logarithm")
     p: float | None = column("effect", "two-sided p", unit="p")
     one_sided_p: float | None = column("effect", "p for a ratio above 1", unit="p")
+
+
+@row_class
+class MultiplicityColumns:
+    """The p of a main estimate, adjusted for the number of outcomes of interest.
+
+    A family has the main estimates of one analysis, of all its comparisons. An estimate that is
+    withheld or hidden counts as a test with p = 1.
+    """
+
+    holm_p: float | None = column(
+        "effect", "{of}p of a main estimate, adjusted for several outcomes (Holm)", unit="p"
+    )
+    fdr_p: float | None = column(
+        "effect", "the same by the false discovery rate (Benjamini and Hochberg)", unit="p"
+    )

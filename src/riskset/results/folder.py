@@ -54,7 +54,10 @@ STORED = {
 
 ROW_GROUP = 1 << 14
 
-LATER_COLUMNS = frozenset({"reason_values", "message_values", "outcomes"})
+LATER_COLUMNS = frozenset(
+    {"reason_values", "message_values", "outcomes"}
+    | {f"{of}{how}_p" for of in ("", "calibrated_") for how in ("holm", "fdr")}
+)
 """Columns that results of earlier versions lack."""
 
 
@@ -71,8 +74,9 @@ STUDY_KEYS = {
     "population, time_at_risk, washout, estimand, propensity_score, adjustment, model, covariates; "
     "each is text or null; settings are the settings of the analysis with all defaults",
     "subgroups": "name -> {label}",
-    "data": "{name, description, kind, start, end, sources: [{name, fingerprint, rows}]}; kind is "
-    '"tables" or "omop"; dates as YYYY-MM-DD or null; names of files without folders',
+    "data": "{name, description, kind, start, end, sources: [{name, fingerprint, rows}], "
+    'cdm_source}; kind is "tables" or "omop"; dates as YYYY-MM-DD or null; names of files without '
+    "folders; cdm_source has what the table of that name says, such as vocabulary_version",
     "min_cell_count": "counts above 0 and below this number are hidden",
     "blind": "whether effects that fail diagnostics are withheld",
     "settings": "the whole specification, with all defaults",

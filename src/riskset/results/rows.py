@@ -11,6 +11,7 @@ from riskset.results.column_groups import (
     BalanceColumns,
     CharacteristicColumns,
     EffectColumns,
+    MultiplicityColumns,
     PenaltyColumns,
 )
 from riskset.results.columns import ResultRow, column, group, row_class
@@ -319,6 +320,10 @@ class EstimateRow(OfRun, table="estimates"):
     interval: str | None = column("setting", '"profile", "robust", "wald" or "bootstrap"')
     interval_level: float = column("setting", "confidence level, such as 0.95")
     calibrated: EffectColumns = group(EffectColumns, "calibrated_", "calibrated ")
+    multiplicity: MultiplicityColumns = group(MultiplicityColumns)
+    calibrated_multiplicity: MultiplicityColumns = group(
+        MultiplicityColumns, "calibrated_", "calibrated "
+    )
     mdrr: float | None = column("derived", "minimum detectable hazard ratio (power 0.8)")
     expected_se: float | None = column(
         "derived", "expected standard error if the ratio is 1; may be infinite"

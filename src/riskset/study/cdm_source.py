@@ -112,6 +112,7 @@ class CdmSource:
         except BaseException:
             self.close()
             raise
+        self.provenance = self._cdm.source_facts()
         self._cohorts: object = cohorts or data.cohort_table.lower()
         fingerprints = [s["fingerprint"] for s in self.sources]
         self._key = digest("cdm", fingerprints, data.schema, data.ignore, data.cohort_table)

@@ -77,7 +77,7 @@ def run(
     ):
         analyses = list(StudyRunner(study, source, cache, bar).run())
         sharing = study.specification.sharing
-        document = study_document(study, source.sources)
+        document = study_document(study, source.sources, source.provenance)
         last = {
             "date": (date or datetime.date.today()).isoformat(),
             "seconds": round(time.perf_counter() - started, 3),

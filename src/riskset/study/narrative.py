@@ -47,7 +47,9 @@ def versions() -> dict[str, str]:
     return ours | {name: importlib.metadata.version(name) for name in PACKAGES}
 
 
-def study_document(study: Study, sources: list[dict[str, object]]) -> dict[str, Any]:
+def study_document(
+    study: Study, sources: list[dict[str, object]], provenance: Mapping[str, str] | None = None
+) -> dict[str, Any]:
     """Content of ``study.json``: all of `STUDY_KEYS` that the results do not add."""
     asked = study.specification
     described: dict[str, dict[str, dict[str, str]]] = {}
@@ -86,7 +88,7 @@ def study_document(study: Study, sources: list[dict[str, object]]) -> dict[str, 
         "subgroups": {
             name: {"label": subgroup.label or name} for name, subgroup in asked.subgroups.items()
         },
-        "data": _data(study, sources),
+        "data": {**_data(study, sources), "cdm_source": dict(provenance or {})},
         "min_cell_count": asked.sharing.min_cell_count,
         "blind": asked.sharing.blind,
         "settings": study.settings,

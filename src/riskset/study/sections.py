@@ -59,6 +59,7 @@ __all__ = [
     "TableData",
     "TableExposure",
     "TableOutcome",
+    "TargetTrial",
     "TrimSection",
     "Variable",
 ]
@@ -547,6 +548,20 @@ class ReportOptions:
 
 
 @settings
+class TargetTrial:
+    """The randomised trial that the study emulates, in words; the report shows it."""
+
+    eligibility: str | None = setting("who would be eligible", None)
+    strategies: str | None = setting("the treatment strategies that would be compared", None)
+    assignment: str | None = setting("how people would be assigned to them", None)
+    time_zero: str | None = setting("when follow-up would start", None)
+    follow_up: str | None = setting("how long people would be followed", None)
+    outcome: str | None = setting("the outcome, and how it would be found", None)
+    estimand: str | None = setting("the effect of interest, such as intention to treat", None)
+    analysis: str | None = setting("how the data would be analysed", None)
+
+
+@settings
 class Specification:
     """The whole file."""
 
@@ -559,6 +574,10 @@ class Specification:
     description: str = setting("a description of the study", "")
     defaults: Analysis = setting(
         "sections that apply to every analysis without its own section", Analysis
+    )
+    target_trial: TargetTrial = setting(
+        "the target trial that the study emulates; the report has it beside what was done",
+        TargetTrial,
     )
     competing: str | None = setting("description of the competing events for readers", None)
     competing_events: dict[str, CdmOutcome] = setting("competing events of a CDM", dict)

@@ -109,9 +109,13 @@ def people_key(people: Adjustment) -> str:
 
 
 class StudySource(Protocol):
-    """Where people come from: ``name``, ``fingerprint`` and ``rows`` of the files, and cohorts."""
+    """Where people come from: ``name``, ``fingerprint`` and ``rows`` of the files, and cohorts.
+
+    `provenance` is what a CDM says of itself.
+    """
 
     sources: list[dict[str, object]]
+    provenance: dict[str, str]
 
     def cohort(self, comparison: Comparison, analysis: Analysis) -> ComparisonCohort:
         """The people of a comparison."""

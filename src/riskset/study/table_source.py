@@ -75,6 +75,7 @@ class TableSource:
             missing=data.covariates.missing,
         )
         self._notes = [*notes, *self._others()]
+        self.provenance: dict[str, str] = {}
         self.sources: list[dict[str, object]] = [
             {"name": path.name, "fingerprint": fingerprint, "rows": None}
             for path, fingerprint in zip(files, prints, strict=True)

@@ -6,6 +6,7 @@ from typing import Any
 from riskset.report.markup import Markup, tag
 from riskset.report.number_format import significant, whole
 from riskset.report.page import Facts, Page, ReportRow, TableColumn
+from riskset.report.sections.definitions import collect_definitions, render_definitions
 from riskset.report.sections.remarks import collect_remarks, render_remarks
 from riskset.report.source import ReportSource, record
 from riskset.results.rows import ConceptRow
@@ -24,8 +25,7 @@ def collect(source: ReportSource) -> dict[str, Any]:
     study, run = source.study, source.run
     return {
         "settings": study["settings"],
-        "settings_hash": study["settings_hash"],
-        "versions": study["versions"],
+        "origin": _collect_origin(source),
         "seconds": run["seconds"],
         "n_outcomes": len(study["outcomes"]),
         "tables": {
@@ -33,6 +33,7 @@ def collect(source: ReportSource) -> dict[str, Any]:
                 {key: one.get(key) for key in ("name", "rows", "fingerprint")}
                 for one in study["data"].get("sources") or []
             ],
+            "definitions": collect_definitions(source),
             "codes": [record(row) for row in source.read(ConceptRow)],
             "warnings": collect_remarks(source),
             "steps": [
@@ -43,18 +44,33 @@ def collect(source: ReportSource) -> dict[str, Any]:
     }
 
 
+def _collect_origin(source: ReportSource) -> dict[str, str]:
+    """Facts of the data, of the programs and of the settings, as far as they are known."""
+    data = source.study["data"]
+    facts = {"name": data["name"], "description": data["description"]}
+    if data["start"] and data["end"]:
+        facts["dates"] = source.say("page.dates", start=data["start"], end=data["end"])
+    facts |= data.get("cdm_source") or {}
+    versions = source.study["versions"].items()
+    facts["versions"] = ", ".join(f"{name} {version}" for name, version in versions)
+    facts["settings_hash"] = source.study["settings_hash"]
+    return {key: str(value) for key, value in facts.items() if value}
+
+
 def render(page: Page, content: Facts) -> Markup:
     """Everything that repeats the study."""
     say, tables = page.say, content["tables"]
     settings = tag("pre", json.dumps(content["settings"], indent=1, ensure_ascii=False))
-    versions = ", ".join(f"{name} {version}" for name, version in content["versions"].items())
     return page.section(
         "reproduction",
-        page.paragraph("methods.hash", hash=content["settings_hash"]),
-        page.paragraph("methods.versions", versions=versions),
         page.details(say("methods.settings"), settings),
+        render_definitions(
+            page, tables["definitions"], _codes(page, tables["codes"]) if tables["codes"] else None
+        ),
+        page.heading(say("section.provenance"), "provenance"),
+        _origin(page, content["origin"]),
         _sources(page, tables["sources"]) if tables["sources"] else None,
-        _codes(page, tables["codes"]) if tables["codes"] else None,
+        page.heading(say("methods.warnings"), "warnings"),
         render_remarks(page, tables["warnings"], content["n_outcomes"]),
         _steps(page, tables["steps"], content["seconds"]) if tables["steps"] else None,
         page.heading(say("methods.references"), "references"),
@@ -62,6 +78,11 @@ def render(page: Page, content: Facts) -> Markup:
         page.heading(say("methods.glossary"), "glossary"),
         page.card((say(f"glossary.{key}"), say(f"glossary.{key}_words")) for key in GLOSSARY),
     )
+
+
+def _origin(page: Page, origin: Facts) -> Markup:
+    """Where the data and the numbers come from."""
+    return page.card((page.say(f"provenance.{key}"), value) for key, value in origin.items())
 
 
 def _reference(page: Page, key: str) -> Markup:

@@ -1,0 +1,98 @@
+"""Where the report answers the items of STROBE and of RECORD-PE, and what the authors must add."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from riskset.report.markup import Markup, join, tag
+from riskset.report.page import Facts, Page, TableColumn
+from riskset.report.source import ReportSource
+
+__all__ = ["ITEMS", "collect", "render"]
+
+GLOBAL = ("definitions", "provenance", "reproduction")
+"""Places of the report that belong to no part."""
+ITEMS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
+    "STROBE": {
+        "1": (), "2": (), "3": ("question",), "4": ("question", "target_trial"), "5": ("dates",),
+        "6a": ("target_trial", "people"), "6b": ("matching",), "7": ("definitions", "question"),
+        "8": ("definitions", "provenance"), "9": ("overlap", "balance", "controls"),
+        "10": ("result",), "11": (), "12a": ("methods", "models"), "12b": ("subgroups",),
+        "12c": ("methods",), "12d": ("follow_up",), "12e": ("sensitivity",), "13": ("people",),
+        "14": ("characteristics", "follow_up"), "15": ("result",), "16a": ("result",), "16b": (),
+        "16c": ("result", "curves"), "17": ("subgroups", "sensitivity"), "18": (), "19": (),
+        "20": (), "21": ("generalisability",), "22": (),
+    },
+    "RECORD": {
+        "1.1": (), "1.2": (), "1.3": (), "6.1": ("definitions",), "6.2": (), "6.3": (),
+        "7.1": ("definitions",), "12.1": (), "12.2": (), "12.3": (), "13.1": ("people",),
+        "19.1": (), "22.1": ("reproduction",),
+    },
+    "RECORD-PE": {
+        "4.a": ("question", "target_trial"), "4.b": ("question",), "6.1.a": ("people",),
+        "7.1.a": (), "7.1.b": ("provenance",), "7.1.c": ("question", "target_trial"), "7.1.d": (),
+        "7.1.e": (), "7.1.f": (), "7.1.g": (), "8.a": (),
+        "12.1.a": ("overlap", "balance", "controls", "models"), "12.1.b": (), "19.1.a": (),
+        "20.a": (),
+    },
+}  # fmt: skip
+"""Guideline -> item -> sections that answer it, or conditions of `_conditions`."""
+
+
+def collect(source: ReportSource, parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """A row for each item, with the sections that the report has and that answer it."""
+    conditions = _conditions(source)
+    known = {*parts[0], *GLOBAL}
+    if "balance" in parts[0]:
+        known.add("generalisability")
+    rows = []
+    for guideline, items in ITEMS.items():
+        for item, answers in items.items():
+            names = [name for one in answers for name in conditions.get(one, (one,))]
+            shown = [name for name in dict.fromkeys(names) if name in known]
+            rows.append({"guideline": guideline, "item": item, "sections": shown})
+    return {"tables": {"checklist": rows}}
+
+
+def _conditions(source: ReportSource) -> dict[str, tuple[str, ...]]:
+    """Sections that answer an item only in studies that have what it is about."""
+    study = source.study
+    data, settings = study["data"], study["settings"]
+    analyses = settings.get("analyses") or {}
+    is_matched = any((one or {}).get("match") for one in analyses.values())
+    return {
+        "dates": ("methods",) if data["start"] and data["end"] else (),
+        "matching": ("methods", "target_trial") if is_matched else (),
+        "subgroups": ("result",) if study["subgroups"] else (),
+        "sensitivity": ("result", "methods") if len(study["analyses"]) > 1 else (),
+    }
+
+
+def render(page: Page, content: Facts, first: Page) -> Markup:
+    """The table, with links to the sections of the first part."""
+    say, rows = page.say, content["tables"]["checklist"]
+
+    def links(names: Sequence[str]) -> Markup | str:
+        if not names:
+            return say("checklist.authors")
+        parts: list[object] = []
+        for name in names:
+            place = (page if name in GLOBAL else first).key(name.replace("_", "-"))
+            parts += ["; ", tag("a", say(f"section.{name}"), href=f"#{place}")]
+        return join(*parts[1:])
+
+    columns = [
+        TableColumn.text(say("checklist.item"), "item"),
+        TableColumn(
+            say("checklist.topic"),
+            ("guideline", "item"),
+            lambda guideline, item: say(f"checklist_{_key(guideline)}.{item.replace('.', '_')}"),
+            is_number=False,
+        ),
+        TableColumn(say("checklist.where"), ("sections",), links, is_number=False),
+    ]
+    table = page.table("checklist", say("checklist.caption"), columns, rows, sections="guideline")
+    return page.section("checklist", page.paragraph("checklist.words"), table)
+
+
+def _key(guideline: str) -> str:
+    return guideline.lower().replace("-", "_")
