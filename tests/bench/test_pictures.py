@@ -3,7 +3,7 @@
 import pytest
 
 import riskset as rs
-from riskset.plot import Panel, time_bars, time_curves, time_dots
+from riskset.plot.timings import Panel, time_bars, time_curves, time_dots
 
 
 def test_every_line_looks_different() -> None:

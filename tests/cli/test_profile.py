@@ -1,14 +1,16 @@
 """``riskset fit --interval profile``: intervals beside those of other programs, and in the file."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.axes import Axes
 
 import riskset as rs
 from cli.runs import CASES, LUNG, Run, fit_json
-from riskset.plot import Figure, profile_likelihood
+from riskset.plot import profile_likelihood
 
 
 def test_profile_beside_a_penalty_agrees_with_cyclops(run: Run, lung: Path) -> None:
@@ -54,25 +56,28 @@ def test_the_picture_is_that_of_the_first_interval(
 ) -> None:
     drawn: dict = {}
 
-    def record(values: object, height: object, *numbers: float, **words: object) -> Figure:
-        drawn.update(words, values=values, height=height, numbers=numbers)
-        return profile_likelihood(values, height, *numbers, **words)
+    def record(profile: rs.Profile, **words: Any) -> Axes:
+        drawn.update(words, profile=profile)
+        return profile_likelihood(profile, **words)
 
     monkeypatch.setattr("riskset.cli.pictures.profile_likelihood", record)
     asked = ["--interval", "profile", "--plot", "p", "--out", "fit.json"]
     ended = run("fit", lung, "--id", "id", *asked)
     assert ended.code == 0
     assert "profile.png shows 'age' of 4 covariates" in ended.err
-    assert drawn["title"] == "age"
+    assert drawn["profile"].parameter == "age"
     found = fit_json()
     estimate, bounds = found["coef"]["age"], found["interval"]["bounds"]["age"]
-    assert drawn["numbers"] == pytest.approx((estimate, bounds["lower"], bounds["upper"]))
-    assert drawn["maximum"] == pytest.approx(found["log_likelihood"], rel=1e-12)
+    assert drawn["interval"] == pytest.approx((bounds["lower"], bounds["upper"]))
+    profile = drawn["profile"]
+    assert profile.maximum == pytest.approx(estimate)
+    assert profile.log_likelihood_maximum == pytest.approx(found["log_likelihood"], rel=1e-12)
     # Far enough on both sides that the curve leaves the picture, which is three cuts deep.
-    assert drawn["height"][[0, -1]].max() < drawn["maximum"] - 3 * 3.8415 / 2
+    ends = profile.log_likelihood[[0, -1]]
+    assert ends.max() < profile.log_likelihood_maximum - 3 * 3.8415 / 2
     (table,) = CASES.glob("01-*/input.csv")
     ended = run("fit", table, "--interval", "profile", "--plot", "q", "--out", "inf.json")
-    assert drawn["numbers"][:2] == (-np.inf, -np.inf)
+    assert (drawn["profile"].maximum, drawn["interval"][0]) == (-np.inf, -np.inf)
     assert Path("q/profile.png").stat().st_size > 5000
 
 

@@ -11,7 +11,7 @@ from riskset.bench.measure import measure
 from riskset.bench.peers import Peers
 from riskset.bench.record import BenchmarkRecord, grouped, line
 from riskset.model.penalty import L1
-from riskset.plot import Figure, Panel, time_curves
+from riskset.plot.timings import Figure, Panel, time_curves
 
 __all__ = ["Resample"]
 

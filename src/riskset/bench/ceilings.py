@@ -18,7 +18,7 @@ from riskset.data.column_storage import BinaryColumns
 from riskset.kernels._vector import lane_rows
 from riskset.model.design_sums import HostSums
 from riskset.model.replicates_likelihood import LANES, LaneLoss, ReplicateWeights
-from riskset.plot import Figure, time_bars
+from riskset.plot.timings import Figure, time_bars
 
 __all__ = ["Ceilings", "Work", "machine_work", "our_work"]
 

@@ -15,7 +15,7 @@ from riskset.bench.measure import measure
 from riskset.bench.record import BenchmarkRecord, grouped
 from riskset.estimators.crossval import CoxCV, FineGrayCV
 from riskset.model.penalty import L1
-from riskset.plot import Figure, time_bars
+from riskset.plot.timings import Figure, time_bars
 from riskset.simulate import Simulation, simulate_cohort
 
 __all__ = ["COLUMNS", "ROWS", "TREATMENT", "CohortBenchmark"]

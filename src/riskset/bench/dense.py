@@ -19,7 +19,7 @@ from riskset.bench.works import DENSE, ChosenWork
 from riskset.data.design import Design
 from riskset.estimators.path import PathResult, path
 from riskset.model.penalty import L1
-from riskset.plot import Figure
+from riskset.plot.timings import Figure
 from riskset.simulate import Simulation
 
 __all__ = ["Dense", "DenseCase"]

@@ -12,7 +12,7 @@ from riskset.bench.peers import Peers
 from riskset.bench.record import BenchmarkRecord, markdown, with_gaps, write_csv
 from riskset.bench.works import ChosenWork, WorkKind, default_works
 from riskset.data.writers import replacing
-from riskset.plot import Figure, time_dots
+from riskset.plot.timings import Figure, time_dots
 
 __all__ = [
     "STRENGTH",

@@ -17,7 +17,7 @@ from riskset.bench.fusion_device import device_forms
 from riskset.bench.fusion_kernels import KernelForm, Vectors
 from riskset.bench.measure import processor, steady
 from riskset.bench.record import BenchmarkRecord, grouped
-from riskset.plot import Figure, Panel, time_curves
+from riskset.plot.timings import Figure, Panel, time_curves
 
 __all__ = ["DEVICES", "FORMS", "ROWS", "Fusion", "cpu_forms"]
 

@@ -17,7 +17,7 @@ from riskset.bench.rows import VALUES, values
 from riskset.bench.study import DrawnPeople, StudyBenchmark
 from riskset.bench.works import SCALING, ChosenWork
 from riskset.model.penalty import L1
-from riskset.plot import Figure, Panel, time_curves
+from riskset.plot.timings import Figure, Panel, time_curves
 from riskset.simulate import simulate_cohort
 
 __all__ = ["Scaling", "Size"]

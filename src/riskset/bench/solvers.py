@@ -20,7 +20,7 @@ from riskset.bench.record import BenchmarkRecord, grouped, line
 from riskset.data.column_storage import StoredColumns
 from riskset.data.design import Design
 from riskset.model.penalty import L1
-from riskset.plot import Figure, Panel, time_curves
+from riskset.plot.timings import Figure, Panel, time_curves
 from riskset.solve.ccd import CoordinateDescent
 from riskset.solve.fit import fit_by_newton
 from riskset.solve.optimality import Problem

@@ -24,7 +24,7 @@ from riskset.cohort.population import Population
 from riskset.cohort.propensity_model import propensity_score
 from riskset.data.column_statistics import entry_counts
 from riskset.data.design import Design
-from riskset.plot import Figure, time_bars
+from riskset.plot.timings import Figure, time_bars
 from riskset.simulate import simulate_cohort
 
 __all__ = ["PEOPLE", "DrawnPeople", "StudyBenchmark"]

@@ -139,7 +139,7 @@ def _draw(path: Path, result: Any, cause: Any, rows: CurveRows) -> None:
     # Here, because they bring matplotlib.
     from riskset.cli.pictures import save
     from riskset.plot import incidence_by_group, survival_by_group
-    from riskset.plot._curves import MAX_LINES
+    from riskset.plot._curve_axes import MAX_LINES
 
     if len(result) > MAX_LINES:
         raise InputError(
@@ -150,7 +150,7 @@ def _draw(path: Path, result: Any, cause: Any, rows: CurveRows) -> None:
     if rows.group is not None:
         words["title"] = f"By {rows.group}"
     if isinstance(result, rs.KaplanMeier):
-        figure = survival_by_group(result, **words)
+        axes = survival_by_group(result, **words)
     elif cause is None and len(result.causes) > 1 and len(result) > 1:
         raise InputError(
             "a picture shows one cause by group, but there are several causes: "
@@ -158,8 +158,8 @@ def _draw(path: Path, result: Any, cause: Any, rows: CurveRows) -> None:
             hint="name one with --cause, or leave --plot out: the table has all causes.",
         )
     else:
-        figure = incidence_by_group(result, cause, **words)
-    save(path, figure)
+        axes = incidence_by_group(result, cause, **words)
+    save(path, axes)
 
 
 # -------------------------------------------------------------------- what is printed

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -12,18 +12,18 @@ from riskset._types import Features
 from riskset.cli.terminal import warn
 from riskset.data.column_statistics import standard_deviations
 from riskset.data.writers import replacing
+from riskset.estimators._interval import ConfidenceInterval
 from riskset.plot import (
-    Figure,
     bootstrap_distribution,
     coefficient_path,
     cross_validation,
-    hazard_ratios,
+    forest,
+    predicted_curves,
     profile_likelihood,
-    survival_curves,
 )
 
 if TYPE_CHECKING:
-    from riskset.estimators._interval import ConfidenceInterval
+    from matplotlib.axes import Axes
 
 __all__ = [
     "draw_bootstrap",
@@ -36,14 +36,13 @@ __all__ = [
 
 DPI = 200
 MAX_CURVES = 8
-MAX_TIMES = 2000
 MAX_RATIOS = 30
 REACH = 3.0
 """A profile is drawn so many times farther from the estimate than its interval reaches."""
 
 
 def draw_fit(
-    folder: Path, model: "rs.Cox | rs.FineGray", interval: "ConfidenceInterval | None"
+    folder: Path, model: "rs.Cox | rs.FineGray", interval: ConfidenceInterval | None
 ) -> None:
     """Curves over time, and ``hazard_ratios.png`` where there are intervals.
 
@@ -72,34 +71,32 @@ def draw_fit(
                 "those with the clearest effects."
             )
         if kept.size:
-            figure = hazard_ratios(
-                [interval.names[k] for k in shown[kept]],
-                coef[kept],
-                interval.lower[shown[kept]],
-                interval.upper[shown[kept]],
-                level=interval.level,
-            )
-            _save(folder, "hazard_ratios.png", figure)
+            rows = shown[kept]
+            names = tuple(interval.names[k] for k in rows)
+            ends = (interval.lower[rows], interval.upper[rows])
+            chosen = ConfidenceInterval(interval.method, interval.level, names, *ends)
+            _save(folder, "hazard_ratios.png", forest(model, interval=chosen))
 
 
-def _curves(model: "rs.Cox | rs.FineGray", *, is_cox: bool) -> Figure:
+def _curves(model: "rs.Cox | rs.FineGray", *, is_cox: bool) -> "Axes":
     """Survival or incidence in each stratum of a row with the median linear predictor."""
     baseline = model._fitted.baseline
-    times = np.unique(np.append(0.0, baseline.time))
-    if times.size > MAX_TIMES:
-        times = times[np.unique(np.linspace(0, times.size - 1, MAX_TIMES).round().astype(int))]
     labels = list(baseline.strata)
     eta = np.full(len(labels), baseline.center)
-    strata = labels if len(labels) > 1 else None
-    curves = (baseline.survival if is_cox else baseline.incidence)(eta, times, strata)
-    names = [str(label) for label in labels] if len(labels) > 1 else [""]
+    kind: Literal["survival", "incidence"] = "survival" if is_cox else "incidence"
+    several = len(labels) > 1
+    functions = baseline.functions(kind, eta, labels if several else None)
     what = "survival" if is_cox else "cumulative incidence"
-    title = f"{what.capitalize()} at the median linear predictor"
-    return survival_curves(times, curves, names, title=title, ylabel=what)
+    return predicted_curves(
+        list(functions),
+        labels=[str(label) for label in labels] if several else [""],
+        title=f"{what.capitalize()} at the median linear predictor",
+        ylabel=what,
+    )
 
 
 def draw_bootstrap(
-    folder: Path, resamples: "rs.Bootstrap", interval: "ConfidenceInterval | None"
+    folder: Path, resamples: "rs.Bootstrap", interval: ConfidenceInterval | None
 ) -> None:
     """``bootstrap.png``: the replicates of the first covariate that has some."""
     drawable = np.flatnonzero(np.isfinite(resamples.replicates).sum(axis=0) > 1)
@@ -110,18 +107,12 @@ def draw_bootstrap(
     name, n = resamples.names[j], len(resamples.names)
     if n > 1:
         warn(f"bootstrap.png shows {name!r} of {n:,} covariates; name another with --parameter.")
-    figure = bootstrap_distribution(
-        resamples.replicates[:, j],
-        float(resamples.coef[j]),
-        *interval[name],
-        level=interval.level,
-        title=name,
-    )
-    _save(folder, "bootstrap.png", figure)
+    axes = bootstrap_distribution(resamples, name, interval=interval)
+    _save(folder, "bootstrap.png", axes)
 
 
 def draw_profile(
-    folder: Path, data: "rs.Dataset", model: "rs.Cox | rs.FineGray", interval: "ConfidenceInterval"
+    folder: Path, data: "rs.Dataset", model: "rs.Cox | rs.FineGray", interval: ConfidenceInterval
 ) -> None:
     """``profile.png``: the profile likelihood of the first covariate with an interval."""
     defined = np.flatnonzero(interval.lower <= interval.upper)
@@ -136,17 +127,8 @@ def draw_profile(
     (spread,) = _spreads(data, [name])
     bounds = _around(float(model.coef_[j]), lower, upper, float(spread))
     profile = rs.profile(model, data, parameter=name, bounds=bounds, penalized=True)
-    figure = profile_likelihood(
-        profile.values,
-        profile.log_likelihood,
-        profile.maximum,
-        lower,
-        upper,
-        maximum=profile.log_likelihood_maximum,
-        level=interval.level,
-        title=name,
-    )
-    _save(folder, "profile.png", figure)
+    axes = profile_likelihood(profile, interval=(lower, upper), level=interval.level)
+    _save(folder, "profile.png", axes)
 
 
 def _around(
@@ -175,15 +157,12 @@ def draw_cross_validation(folder: Path, model: "rs.Cox | rs.FineGray") -> None:
 
 def draw_path(folder: Path, data: "rs.Dataset", result: "rs.PathResult") -> None:
     """``path.png``: coefficients against the strength."""
-    unpenalized = [c for c in result.penalties[0].unpenalized if isinstance(c, str)]
-    figure = coefficient_path(
-        result.strengths,
-        result.coefs * _spreads(data, result.names),
-        result.names,
-        emphasised=unpenalized,
+    axes = coefficient_path(
+        result,
+        scale=_spreads(data, result.names),
         ylabel="log hazard ratio (numbers: per standard deviation)",
     )
-    _save(folder, "path.png", figure)
+    _save(folder, "path.png", axes)
 
 
 def _spreads(data: "rs.Dataset", names: Sequence[str]) -> Features:
@@ -192,12 +171,12 @@ def _spreads(data: "rs.Dataset", names: Sequence[str]) -> Features:
     return standard_deviations(data.design, Runtime.select())[columns]
 
 
-def _save(folder: Path, name: str, figure: Figure) -> None:
+def _save(folder: Path, name: str, axes: "Axes") -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    save(folder / name, figure)
+    save(folder / name, axes)
 
 
-def save(path: Path, figure: Figure) -> None:
+def save(path: Path, axes: "Axes") -> None:
     """Write a picture, whole or not at all."""
     with replacing(path) as (temporary,):
-        figure.savefig(temporary, dpi=DPI)
+        axes.figure.savefig(temporary, dpi=DPI)

@@ -153,6 +153,35 @@ class CalibratedEstimates:
     calibrated_coverage: float = float("nan")
     notes: tuple[Note, ...] = ()
 
+    def unremarkable(self, se: object, level: float = 0.95) -> tuple[Numbers, Numbers]:
+        r"""Return the range of estimates without an effect that calibration does not find.
+
+        These are the log ratios whose two-sided calibrated p is at least 1 - `level`. With
+        ``method="likelihood"`` they are :math:`\mu \pm z_{level} \sqrt{\sigma^2 + se^2}`. They
+        are the contours of a plot of effect sizes against standard errors.
+
+        Parameters
+        ----------
+        se : (k,) numbers >= 0
+            Standard errors.
+        level : float
+
+        Returns
+        -------
+        lower, upper : (k,) float64
+            NaN if there are too few controls.
+        """
+        check_level(level)
+        s = _column(se, "se", None, code="BadEstimates")
+        if self.null is None:
+            return np.full(s.size, np.nan), np.full(s.size, np.nan)
+        posterior = self.error_posterior
+        if posterior is None:
+            half = float(ndtri(0.5 + level / 2)) * np.hypot(self.null.sd, s)
+            return self.null.mean - half, self.null.mean + half
+        ends = np.array([posterior.unremarkable(one, level) for one in s.tolist()])
+        return ends[:, 0], ends[:, 1]
+
     def columns(self) -> dict[str, AnyArray]:
         """Return one row per estimate."""
         return {"estimate": np.arange(self.p.size)} | {n: getattr(self, n) for n in ESTIMATED}

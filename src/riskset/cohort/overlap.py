@@ -4,18 +4,28 @@ The functions accept any probabilities, not only scores from `propensity_score`.
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, ndtri
 from scipy.stats import rankdata
 
-from riskset._types import Rows
-from riskset.cohort.adjustment import People, start
+from riskset._types import Index, Rows
+from riskset.cohort.adjustment import Adjustment, People, start
 from riskset.cohort.population import Population, logit
 from riskset.cohort.settings import wrong_range
 
-__all__ = ["Discrimination", "auc", "check_range", "equipoise", "in_range", "preference_score"]
+__all__ = [
+    "Discrimination",
+    "ScoreBars",
+    "auc",
+    "check_range",
+    "equipoise",
+    "in_range",
+    "preference_score",
+    "score_bars",
+]
 
 ROUNDING = 1e-12
 """A preference score is computed, so one that should equal a bound may lie this far outside it."""
@@ -113,6 +123,32 @@ def preference_score(population: Population) -> Rows:
     if not 0 < share < 1:
         return np.full(score.size, np.nan)
     return np.asarray(expit(logit(score) - logit(np.array([share]))[0]))
+
+
+class ScoreBars(NamedTuple):
+    """Rows of an arm by their score, in bars of equal width from 0 to 1; all (k,).
+
+    `all_rows` are all of the arm, `kept` those whom the adjustment keeps, and `weight` the sums of weights.
+    """
+
+    all_rows: Index
+    kept: Index
+    weight: Rows
+
+
+def score_bars(adjustment: Adjustment, score: Rows, n_bars: int) -> dict[str, ScoreBars]:
+    """Bars of both arms; a score of 1 is in the last bar."""
+    people = adjustment.population
+    place = np.minimum((score * n_bars).astype(np.int64), n_bars - 1)
+    bars = {}
+    for arm, is_of_arm in (("target", people.is_target), ("comparator", ~people.is_target)):
+        own, kept = place[is_of_arm], place[is_of_arm & adjustment.kept]
+        bars[arm] = ScoreBars(
+            np.bincount(own, minlength=n_bars),
+            np.bincount(kept, minlength=n_bars),
+            np.bincount(own, adjustment.weight[is_of_arm], minlength=n_bars).astype(np.float64),
+        )
+    return bars
 
 
 def equipoise(people: People, bounds: tuple[float, float] = (0.3, 0.7)) -> float:

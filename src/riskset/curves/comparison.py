@@ -47,6 +47,8 @@ class GroupTest:
         Covariance of `score`.
     n_rows, n_events : (n_groups,) int64
         Rows and events of the cause in each group. A row of weight 2 counts as two.
+    method : str
+        Name of the test, such as "log-rank test".
     """
 
     statistic: float
@@ -56,6 +58,7 @@ class GroupTest:
     variance: NDArray[np.float64]
     n_rows: NDArray[np.int64]
     n_events: NDArray[np.int64]
+    method: str
 
     @property
     def p_value(self) -> float:
@@ -158,7 +161,8 @@ def gray_test(
             score += more_score
             variance += more_variance
     inverse = generalized_inverse(variance)
-    return _result(rows, code, inverse.form(score), inverse.rank, score, variance)
+    method = "Gray's test" if rho == 0 else f"Gray's test with rho = {rho:g}"
+    return _result(rows, code, inverse.form(score), inverse.rank, score, variance, method)
 
 
 def logrank_test(
@@ -218,7 +222,9 @@ def logrank_test(
     rows, stratum = _read(y, group, weight, strata, MAX_GROUPS)
     code = _check(rows, own_cause(y) if cause is None else cause)
     sums = logrank_sums(rows, stratum, code, rho)
-    return _result(rows, code, *sums.statistic(), sums.score, sums.variance)
+    names = {0.0: "log-rank test", 1.0: "Peto-Peto test"}
+    method = names.get(float(rho), f"G-rho test with rho = {rho:g}")
+    return _result(rows, code, *sums.statistic(), sums.score, sums.variance, method)
 
 
 def _read(
@@ -382,7 +388,13 @@ def _tie_terms(
 
 
 def _result(
-    rows: Followup, cause: int, statistic: float, df: int, score: Rows, variance: Square
+    rows: Followup,
+    cause: int,
+    statistic: float,
+    df: int,
+    score: Rows,
+    variance: Square,
+    method: str,
 ) -> GroupTest:
     n_groups, fails = len(rows.labels), rows.event == cause
     counts = (
@@ -390,4 +402,4 @@ def _result(
         np.bincount(rows.group[fails], rows.weight[fails], n_groups),
     )
     n_rows, n_events = (np.rint(count).astype(np.int64) for count in counts)
-    return GroupTest(statistic, df, rows.labels, score, variance, n_rows, n_events)
+    return GroupTest(statistic, df, rows.labels, score, variance, n_rows, n_events, method)

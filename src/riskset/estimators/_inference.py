@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, Literal, get_args
 
@@ -33,7 +34,12 @@ from riskset.infer.bootstrap import (
 from riskset.infer.bootstrap_intervals import BootstrapIntervalType
 from riskset.infer.bootstrap_with_tuning import check_divisible, retuned_estimates
 from riskset.infer.profile import ProfiledFit, check_unpenalized
-from riskset.infer.proportionality import ProportionalityTest, Transform, proportionality_test
+from riskset.infer.proportionality import (
+    ProportionalityTest,
+    Transform,
+    proportionality_test,
+    scaled_schoenfeld_residuals,
+)
 from riskset.infer.residuals import SchoenfeldResiduals
 from riskset.infer.wald import normal_p_value, wald_interval
 from riskset.model.loss import Loss
@@ -505,7 +511,7 @@ class HazardModel(HazardModelBase):
         Returns
         -------
         ProportionalityTest
-            One test per covariate, and a global test.
+            One test per covariate, and a global test; `riskset.plot.schoenfeld` draws it.
 
         Raises
         ------
@@ -518,7 +524,11 @@ class HazardModel(HazardModelBase):
         """
         self._defined("the test of proportional hazards")
         loss, design, eta = self._evaluated(X, y, sample_weight, strata, offset, cluster)
-        return proportionality_test(loss, design, eta, transform, robust=robust)
+        test = proportionality_test(loss, design, eta, transform, robust=robust)
+        residuals = partial(
+            scaled_schoenfeld_residuals, loss, design, eta, self.coef_.copy(), transform
+        )
+        return replace(test, _residuals=residuals)
 
     def _evaluated(
         self,

@@ -1,24 +1,37 @@
 """Test of proportional hazards: whether coefficients change with time."""
 
-from dataclasses import dataclass
-from typing import Literal, get_args
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import chdtrc
 
-from riskset._errors import InputError, counted
+from riskset._errors import InputError, NotDefinedError, counted
 from riskset._runtime import one_blas_thread
 from riskset._types import Features, Index, Matrix, Rows
 from riskset.data.design import Design
 from riskset.data.outcome import Outcome
-from riskset.infer.residuals import RiskSetPieces, column_blocks, pieces_at
+from riskset.infer.residuals import (
+    RiskSetPieces,
+    column_blocks,
+    pieces_at,
+    schoenfeld_residuals,
+)
+from riskset.infer.scaled_residuals import ScaledSchoenfeldResiduals, scaled
 from riskset.infer.subdistribution import SubdistributionPieces
 from riskset.infer.variance import cluster_sums, generalized_inverse
 from riskset.model.loss import Loss
 from riskset.model.ordered_columns import centred_within_strata
 
-__all__ = ["ProportionalityTest", "Transform", "proportionality_test", "transformed_times"]
+__all__ = [
+    "ProportionalityTest",
+    "Transform",
+    "proportionality_test",
+    "scaled_schoenfeld_residuals",
+    "transformed_times",
+]
 
 Transform = Literal["km", "rank", "identity", "log"]
 
@@ -36,6 +49,10 @@ class ProportionalityTest:
     global_statistic, global_p_value : float
         All covariates at once.
     global_df : int
+
+    Notes
+    -----
+    `scaled_residuals` gives the residuals that `riskset.plot.schoenfeld` shows.
     """
 
     names: tuple[str, ...]
@@ -45,6 +62,27 @@ class ProportionalityTest:
     global_statistic: float
     global_df: int
     global_p_value: float
+    _residuals: Callable[[], ScaledSchoenfeldResiduals] | None = field(default=None, repr=False)
+
+    def scaled_residuals(self) -> ScaledSchoenfeldResiduals:
+        """Compute the scaled Schoenfeld residuals, with the times as transformed for the test.
+
+        Raises
+        ------
+        NotDefinedError
+            If the test was pickled, because the data are not pickled with it.
+        """
+        if self._residuals is None:
+            raise NotDefinedError(
+                "a test of proportional hazards that was pickled has no data to compute residuals "
+                "from.",
+                hint="call `test_proportionality` of the fit again.",
+            )
+        return self._residuals()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the data of the residuals."""
+        return self.__dict__ | {"_residuals": None}
 
     def __repr__(self) -> str:
         return (
@@ -163,6 +201,51 @@ def proportionality_test(
         remaining.rank,
         float(chdtrc(remaining.rank, total)) if remaining.rank else float("nan"),
     )
+
+
+@one_blas_thread
+def scaled_schoenfeld_residuals(
+    loss: Loss, design: Design, eta: Rows, coef: Features, transform: Transform = "km"
+) -> ScaledSchoenfeldResiduals:
+    """The scaled residuals of a fit, as R's `cox.zph` has them in ``y``.
+
+    `eta` (n,) includes the offset, and `coef` (p,) is in the user's units. O(n p^2) time.
+    """
+    outcome, risk = loss.outcome, loss.risk
+    found = schoenfeld_residuals(loss, design, eta)
+    nothing = np.zeros(risk.group_events.size)
+    _, (information, _, _), _ = _Extended.at(loss, eta, nothing).score_and_information(design)
+    information = information * np.outer(design.scale, design.scale)
+    group = np.empty(outcome.n_rows, dtype=np.int64)
+    group[risk.order] = risk.group
+    weight = outcome.weight[found.row]
+    varies = _varies(design, outcome)
+    values, variance = scaled(found.values, found.stratum, weight, information, varies)
+    return ScaledSchoenfeldResiduals(
+        names=design.names,
+        transform=transform,
+        row=found.row,
+        time=found.time,
+        transformed=transformed_times(outcome, transform)[group[found.row]],
+        weight=weight,
+        coef=coef,
+        values=values + coef,
+        variance=variance,
+    )
+
+
+def _varies(design: Design, outcome: Outcome) -> NDArray[np.bool_]:
+    """Whether each covariate takes several values in each stratum (n_strata, p)."""
+    rows = np.flatnonzero(outcome.weight > 0)
+    rows = rows[np.argsort(outcome.stratum[rows], kind="stable")]
+    present, first = np.unique(outcome.stratum[rows], return_index=True)
+    varies = np.zeros((outcome.n_strata, design.n_features), dtype=bool)
+    columns = np.arange(design.n_features)
+    for block in column_blocks(design.n_rows, columns):
+        stored = design.stored(columns[block])[rows]
+        ends = (np.maximum.reduceat(stored, first), np.minimum.reduceat(stored, first))
+        varies[present, block] = ends[0] > ends[1]
+    return varies
 
 
 @dataclass(frozen=True, eq=False)

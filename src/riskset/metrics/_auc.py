@@ -2,7 +2,7 @@
 
 import warnings
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,10 +11,17 @@ from riskset._errors import InputError, RisksetWarning
 from riskset._types import AnyArray, Index, Rows
 from riskset.data.frame import data_frame
 from riskset.data.outcome import Outcome
-from riskset.metrics._censored import AtTime, read_chances
+from riskset.metrics._censored import AtTime, Known, read_chances
 from riskset.metrics._sample import Sample, distinct, read_score, read_times
 
-__all__ = ["AUC", "ControlDefinition", "auc"]
+__all__ = [
+    "AUC",
+    "ControlDefinition",
+    "auc",
+    "cases_and_controls",
+    "check_controls",
+    "weighted_area",
+]
 
 ControlDefinition = Literal["event_free", "event_free_or_competing"]
 
@@ -142,18 +149,14 @@ def auc(
     sample = Sample.read(y, cause, sample_weight, cluster)
     at = read_times(times)
     score = read_score(risk_score, sample.n_rows, at.size)
-    if controls not in ("event_free", "event_free_or_competing"):
-        raise InputError.unknown_name(
-            "`controls`", controls, ("event_free", "event_free_or_competing")
-        )
+    check_controls(controls)
     chances = read_chances(sample, at.size, y_train, censoring, censored_at_time)
     area, error = np.full(at.size, np.nan), np.full(at.size, np.nan)
     counts = np.zeros((2, at.size), dtype=np.int64)
     ranks = _ranks(score) if score.ndim == 1 else None
     for j in range(at.size):
         known = chances.known_at(float(at[j]), j)
-        case = ~known.alive & sample.is_case
-        control = ~case if controls == "event_free_or_competing" else known.alive
+        case, control = cases_and_controls(known, sample, controls)
         counts[:, j] = [np.count_nonzero(known.inverse[rows]) for rows in (case, control)]
         if counts[:, j].min() == 0:
             warnings.warn(
@@ -164,17 +167,31 @@ def auc(
             )
             continue
         rank = _ranks(score[:, j]) if ranks is None else ranks
-        area[j], slope = _area(rank, sample.weight * known.inverse, case, control)
+        area[j], slope = weighted_area(rank, sample.weight * known.inverse, case, control)
         influence = chances.influence(known.inverse * slope, known.steps)
         error[j] = sample.standard_error(influence)
     return AUC(times=at, auc=area, standard_error=error, n_cases=counts[0], n_controls=counts[1])
+
+
+def check_controls(controls: str) -> None:
+    """Refuse an unknown definition of controls."""
+    if controls not in get_args(ControlDefinition):
+        raise InputError.unknown_name("`controls`", controls, get_args(ControlDefinition))
+
+
+def cases_and_controls(
+    known: Known, sample: Sample, controls: ControlDefinition
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Rows with the event by a time, and those with which they are compared."""
+    case = ~known.alive & sample.is_case
+    return case, ~case if controls == "event_free_or_competing" else known.alive
 
 
 def _ranks(score: Rows) -> Index:
     return distinct(score)[1]
 
 
-def _area(
+def weighted_area(
     rank: Index, weight: Rows, case: NDArray[np.bool_], control: NDArray[np.bool_]
 ) -> tuple[float, Rows]:
     """The area, and its derivative by the weight of each case and control."""

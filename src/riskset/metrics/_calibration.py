@@ -31,6 +31,8 @@ class Calibration:
     time : float
     level : float
         Confidence level of the intervals.
+    is_smooth : bool
+        Whether it is a smooth curve, not groups.
     predicted : (g,) float64
         Mean prediction of each group, or points of the smooth curve, increasing.
     observed : (g,) float64
@@ -52,6 +54,7 @@ class Calibration:
 
     time: float
     level: float
+    is_smooth: bool
     predicted: NDArray[np.float64]
     observed: NDArray[np.float64]
     standard_error: NDArray[np.float64]
@@ -192,6 +195,7 @@ def calibration(
     return Calibration(
         time=at,
         level=level,
+        is_smooth=groups == "smooth",
         **curve._asdict(),
         mean_predicted=expected,
         mean_observed=overall,

@@ -1,30 +1,39 @@
-"""Plots: curves by group, coefficient paths, cross-validation, hazard ratios and others.
+"""Plots of results: curves, coefficients, hazard ratios, balance, overlap, controls and others.
 
-Every function returns a `matplotlib.figure.Figure` without a window. Save it with
-``figure.savefig("path.png", dpi=200)``. Only this package uses matplotlib.
+Every function takes a result, draws it into the Axes given as ``ax`` or into new ones, and returns
+the Axes, on which you can go on drawing. A notebook shows new Axes once, as a picture. They belong
+to a figure that pyplot does not know, so nothing needs to be closed. Save a plot with
+``ax.figure.savefig("plot.pdf")``, as PNG, PDF or SVG. Only this package uses matplotlib.
 """
 
-from matplotlib.figure import Figure
-
+from riskset.plot._balance import balance_scatter, love_plot
 from riskset.plot._bootstrap import bootstrap_distribution
+from riskset.plot._calibration import calibration
+from riskset.plot._controls import negative_controls
 from riskset.plot._crossval import cross_validation
 from riskset.plot._curves import incidence_by_group, survival_by_group
-from riskset.plot._models import coefficient_path, hazard_ratios, survival_curves
+from riskset.plot._forest import forest
+from riskset.plot._overlap import propensity_overlap
+from riskset.plot._path import coefficient_path
+from riskset.plot._predicted import predicted_curves
 from riskset.plot._profile import profile_likelihood
-from riskset.plot._timings import Panel, time_bars, time_curves, time_dots
+from riskset.plot._roc import roc
+from riskset.plot._schoenfeld import schoenfeld
 
 __all__ = [
-    "Figure",
-    "Panel",
+    "balance_scatter",
     "bootstrap_distribution",
+    "calibration",
     "coefficient_path",
     "cross_validation",
-    "hazard_ratios",
+    "forest",
     "incidence_by_group",
+    "love_plot",
+    "negative_controls",
+    "predicted_curves",
     "profile_likelihood",
+    "propensity_overlap",
+    "roc",
+    "schoenfeld",
     "survival_by_group",
-    "survival_curves",
-    "time_bars",
-    "time_curves",
-    "time_dots",
 ]

@@ -4,12 +4,13 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from riskset._errors import InputError
-from riskset._types import Features, is_number
-from riskset.plot._style import ACCENT, COLOURS, DASHED, INK, QUIET, canvas, frame, styled
+from riskset.estimators._interval import ConfidenceInterval
+from riskset.estimators.bootstrap import Bootstrap
+from riskset.plot._canvas import canvas, styled, wrong_result
+from riskset.plot._style import ACCENT, COLOURS, DASHED, INK, QUIET, frame
 
 __all__ = ["bootstrap_distribution"]
 
@@ -20,60 +21,69 @@ MAX_SHARE_OF_HEIGHT = 0.85
 
 @styled
 def bootstrap_distribution(
-    replicates: Features,
-    estimate: float,
-    lower: float,
-    upper: float,
+    bootstrap: Bootstrap,
+    parameter: str | None = None,
     *,
+    interval: ConfidenceInterval | None = None,
     level: float = 0.95,
+    ax: Axes | None = None,
     title: str | None = None,
     xlabel: str = "log hazard ratio",
-) -> Figure:
+) -> Axes:
     """Plot a histogram of bootstrap replicates of a coefficient, with its estimate and interval.
+
+    The plot gives the numbers of infinite replicates, and of replicates without an estimate.
+    Infinite or undefined limits are not drawn.
 
     Parameters
     ----------
-    replicates : (B,) float
-        Bootstrap replicates. The figure gives the numbers of infinite replicates, and of replicates
-        without an estimate (NaN).
-    estimate, lower, upper : float
-        Estimate and limits of its interval. Infinite or undefined limits are not drawn.
+    bootstrap : Bootstrap
+        Result of ``model.bootstrap()``.
+    parameter : str, optional
+        The covariate. Default: the first.
+    interval : ConfidenceInterval, optional
+        Default: the percentile interval, ``bootstrap.interval(level)``.
     level : float
-        Confidence level of the interval.
+        Confidence level of the default interval.
+    ax : matplotlib Axes, optional
+        Default: new axes, which a notebook shows.
     title, xlabel : str
-        Texts in the figure.
+        Texts. The default title is the covariate.
 
     Returns
     -------
-    matplotlib.figure.Figure
+    matplotlib Axes
 
     Raises
     ------
     InputError
-        If fewer than two replicates are finite.
+        If the covariate is unknown, fewer than two of its replicates are finite, or there are too
+        few of them for the interval.
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from riskset.plot import bootstrap_distribution
-    >>> replicates = np.random.default_rng(1).normal(0.2, 0.1, 500)
-    >>> figure = bootstrap_distribution(replicates, 0.2, 0.01, 0.39, title="treatment")
+    >>> import riskset as rs
+    >>> model = rs.Cox(rs.L1(20.0, unpenalized=["swang1"])).fit(rs.load_rhc())
+    >>> ax = rs.plot.bootstrap_distribution(model.bootstrap(100), "swang1")
+    >>> ax.figure.savefig("bootstrap.png", dpi=200)  # doctest: +SKIP
     """
-    values = np.asarray(replicates, dtype=float)
-    if values.ndim != 1 or np.isfinite(values).sum() < 2:
+    if not isinstance(bootstrap, Bootstrap):
+        raise wrong_result("bootstrap_distribution", "model.bootstrap()", bootstrap)
+    name = bootstrap.names[0] if parameter is None else parameter
+    if name not in bootstrap.names:
+        raise InputError.unknown_name("covariate", name, bootstrap.names)
+    j = bootstrap.names.index(name)
+    values, estimate = bootstrap.replicates[:, j], float(bootstrap.coef[j])
+    if np.isfinite(values).sum() < 2:
         raise InputError(
-            f"`replicates` must be a list of numbers of which at least two are finite, but "
+            f"at least two replicates of {name!r} must be finite, but "
             f"{int(np.isfinite(values).sum())} of {values.size} are.",
-            hint="pass one column of the replicates of a bootstrap.",
+            hint="a profile-likelihood interval does not have this problem.",
         )
-    if not all(is_number(value) for value in (estimate, lower, upper)):
-        raise InputError(
-            f"`estimate`, `lower` and `upper` must be numbers, but they are {estimate!r}, "
-            f"{lower!r} and {upper!r}.",
-            hint="the interval of one coefficient is interval[name].",
-        )
+    bounds = bootstrap.interval(level) if interval is None else interval
+    level, (lower, upper) = bounds.level, bounds[name]
     finite = values[np.isfinite(values)]
-    figure, axes = canvas(7.0, 4.0)
+    axes = canvas(ax, 7.0, 4.0)
     edges = np.histogram_bin_edges(finite, bins="fd")
     if edges.size - 1 > MAX_BINS:
         edges = np.linspace(edges[0], edges[-1], MAX_BINS + 1)
@@ -87,13 +97,13 @@ def bootstrap_distribution(
     failed = int(np.isnan(values).sum())
     lost = f", {failed:,} without an estimate" if failed else ""
     axes.yaxis.set_major_locator(MaxNLocator(integer=True))
-    frame(axes, title, xlabel, f"replicates (of {values.size:,}{lost})")
+    frame(axes, name if title is None else title, xlabel, f"replicates (of {values.size:,}{lost})")
     below, above = ((values == end).sum() for end in (-np.inf, np.inf))  # not on the axis
     if below:
         _say(axes, f"← {below:,} at −∞", "left", 0.9, color=QUIET)
     if above:
         _say(axes, f"{above:,} at +∞ →", "right", 0.9, color=QUIET)
-    return figure
+    return axes
 
 
 def _shade(axes: Axes, lower: float, upper: float, level: float) -> None:

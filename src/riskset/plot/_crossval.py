@@ -2,21 +2,19 @@
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from riskset._errors import InputError
 from riskset._types import Index
 from riskset.infer.crossval.result import CrossValidation
-from riskset.plot._models import STRENGTH, mark_strength
+from riskset.plot._canvas import canvas, styled
+from riskset.plot._path import STRENGTH, mark_strength
 from riskset.plot._style import (
     ACCENT,
     COLOURS,
     INK,
     QUIET,
-    canvas,
     frame,
     set_log_ticks,
-    styled,
     write_at,
 )
 
@@ -29,7 +27,7 @@ LEAST_GAP = 0.055
 
 
 @styled
-def cross_validation(fitted: object, *, title: str | None = None) -> Figure:
+def cross_validation(fitted: object, *, ax: Axes | None = None, title: str | None = None) -> Axes:
     """Plot mean score and standard error against the strength of the penalty, strong on the left.
 
     The line marked "chosen" is the penalty of the final fit. With the rule "1se", the best mean is
@@ -40,11 +38,13 @@ def cross_validation(fitted: object, *, title: str | None = None) -> Figure:
     ----------
     fitted : CoxCV, FineGrayCV or CrossValidation
         An estimator must be fitted.
+    ax : matplotlib Axes, optional
+        Default: new axes, which a notebook shows.
     title : str, optional
 
     Returns
     -------
-    matplotlib.figure.Figure
+    matplotlib Axes
 
     Raises
     ------
@@ -56,7 +56,7 @@ def cross_validation(fitted: object, *, title: str | None = None) -> Figure:
     >>> import riskset as rs
     >>> kind = rs.L1(1.0, unpenalized=["swang1"])
     >>> model = rs.CoxCV(kind, penalties=[10, 30, 90], folds=3, repeats=1).fit(rs.load_rhc())
-    >>> figure = rs.plot.cross_validation(model)
+    >>> ax = rs.plot.cross_validation(model)
     """
     result = getattr(fitted, "cross_validation_", fitted)
     if not isinstance(result, CrossValidation):
@@ -72,7 +72,7 @@ def cross_validation(fitted: object, *, title: str | None = None) -> Figure:
             hint="a single score stands in `mean` and `se`.",
         )
     ratios = np.round(result.l1[drawn] / result.strengths[drawn], 9)
-    figure, axes = canvas(8.0, 5.0)
+    axes = canvas(ax, 8.0, 5.0)
     axes.set_xscale("log")
     several = np.unique(ratios)[::-1]
     for i, ratio in enumerate(several):
@@ -81,7 +81,7 @@ def cross_validation(fitted: object, *, title: str | None = None) -> Figure:
     low, high = result.strengths[drawn].min(), result.strengths[drawn].max()
     axes.set_xlim(high * 1.1, low / 1.1)
     if several.size > 1:
-        figure.legend(frameon=False, loc="outside lower center", ncols=min(several.size, 6))
+        axes.legend(frameon=False, loc="lower center", ncols=min(several.size, 6))
     _mark(axes, result)
     words = {"held_out": "held-out log likelihood", "difference": "log likelihood added"}
     ylabel = f"{words[result.score_name]}, mean ± standard error"
@@ -90,7 +90,7 @@ def cross_validation(fitted: object, *, title: str | None = None) -> Figure:
     frame(axes, None, STRENGTH, ylabel)
     if title:
         axes.set_title(title, pad=26)
-    return figure
+    return axes
 
 
 def _curve(axes: Axes, result: CrossValidation, at: Index, colour: str, label: str | None) -> None:

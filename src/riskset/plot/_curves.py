@@ -1,87 +1,94 @@
 """Plots of survival and cumulative incidence by group."""
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, PercentFormatter
-from numpy.typing import NDArray
 
 from riskset._errors import InputError
-from riskset._ticks import nice_ticks
 from riskset._types import Rows
+from riskset.cohort.curves import ArmCurves
 from riskset.curves._result import C, GroupCurves
 from riskset.curves.aalen_johansen import AalenJohansen, IncidenceCurve
+from riskset.curves.comparison import GroupTest
 from riskset.curves.kaplan_meier import KaplanMeier, SurvivalCurve
-from riskset.plot._style import ACCENT, COLOURS, INK, AxisLabel, frame, label_ends, short, styled
+from riskset.plot._canvas import canvas, styled
+from riskset.plot._curve_axes import (
+    MAX_LABEL_LENGTH,
+    MAX_LINES,
+    Line,
+    NumberRow,
+    TimeAxis,
+    draw_lines,
+    height_of_table,
+    line_colour,
+    mark_censored,
+    mark_medians,
+    write_table,
+)
+from riskset.plot._numbers import p_words
+from riskset.plot._style import frame, short
 
 __all__ = ["incidence_by_group", "survival_by_group"]
-
-# Lines differ in dashes too, so that the picture can be read without colour.
-DASHES = ("solid", (0, (6, 2)), (0, (1.5, 1.5)), (0, (7, 2, 1.5, 2)), (0, (3, 1.5)))
-
-MAX_LABEL_LENGTH = 22
-"""Longest label of a group, characters."""
-
-MAX_STEPS_OF_LINE = 4000
-"""Most steps of a line; a picture 7 inches wide has fewer dots at 600 to the inch."""
-
-MAX_LINES = 30
-"""With more lines, neither lines nor numbers at risk are readable."""
-
-ROW_HEIGHT = 0.19
-"""Height of a row of the table, inches."""
-
-
-class Line(NamedTuple):
-    """A step function with a band and numbers at risk."""
-
-    label: str
-    time: Rows
-    value: Rows
-    lower: Rows
-    upper: Rows
 
 
 @styled
 def survival_by_group(
-    result: KaplanMeier,
+    result: KaplanMeier | ArmCurves,
     *,
+    test: GroupTest | None = None,
     groups: Sequence[object] | None = None,
+    labels: Mapping[object, str] | None = None,
     until: float | None = None,
     ticks: Sequence[float] | None = None,
     bands: bool = True,
     at_risk: bool = True,
+    events: bool = True,
+    medians: bool = False,
+    censor_marks: bool = False,
     ylim: tuple[float, float] = (0.0, 1.0),
+    ax: Axes | None = None,
     title: str | None = None,
     xlabel: str = "time",
     ylabel: str = "survival",
-) -> Figure:
-    """Plot Kaplan-Meier curves with their intervals, and numbers at risk below the axis.
+) -> Axes:
+    """Plot Kaplan-Meier curves with their intervals, and numbers at risk and of events below.
 
     Parameters
     ----------
-    result : KaplanMeier
-        Result of `riskset.kaplan_meier`.
+    result : KaplanMeier or ArmCurves
+        Result of `riskset.kaplan_meier` or of `riskset.cohort.survival`.
+    test : GroupTest, optional
+        Result of `riskset.logrank_test`. Its p value is written into the plot.
     groups : sequence of labels, optional
         Groups to draw, in this order. Default: all, sorted.
+    labels : dict, optional
+        Names of groups in the plot, such as ``{"target": "new drug"}``. Default: the labels of the
+        result.
     until : float, optional
         End of the time axis. Default: the last time at which a group still has a tenth of its
         largest number at risk, because later estimates rest on few rows. ``inf`` draws everything.
     ticks : sequence of float, optional
         Times of the ticks and of the table.
-    bands, at_risk : bool
-        Whether to draw intervals and the table of numbers at risk. Weighted numbers are rounded.
+    bands, at_risk, events : bool
+        Whether to draw intervals, and to write the numbers at risk just before each tick and the
+        numbers of events up to it. Weighted numbers are rounded; with `ArmCurves` people are
+        counted.
+    medians : bool
+        Whether dashed lines lead from a survival of a half to the median times.
+    censor_marks : bool
+        Whether strokes mark the times at which rows were censored.
     ylim : (float, float)
         Limits of the vertical axis.
+    ax : matplotlib Axes, optional
+        Default: new axes, which a notebook shows. The numbers stand below the axis, where a figure
+        with ``layout="constrained"`` makes room for them.
     title, xlabel, ylabel : str
-        Texts in the figure.
+        Texts.
 
     Returns
     -------
-    matplotlib.figure.Figure
+    matplotlib Axes
 
     Raises
     ------
@@ -92,46 +99,78 @@ def survival_by_group(
     --------
     >>> import riskset as rs
     >>> y = rs.Surv([5.0, 8.0, 12.0, 3.0, 9.0, 11.0], [True, False, True, True, True, False])
-    >>> result = rs.kaplan_meier(y, ["treated"] * 3 + ["untreated"] * 3)
-    >>> figure = rs.plot.survival_by_group(result, xlabel="months")
+    >>> group = ["treated"] * 3 + ["untreated"] * 3
+    >>> test = rs.logrank_test(y, group)
+    >>> ax = rs.plot.survival_by_group(rs.kaplan_meier(y, group), test=test, xlabel="months")
     """
+    arms = result if isinstance(result, ArmCurves) else None
     curves = _chosen(result, groups, KaplanMeier)
+    named = _named(curves, labels)
     lines = [
-        Line(str(c.label), *_from_start(c.time, 1.0, c.survival, c.lower, c.upper)) for c in curves
+        Line(
+            named[c.label],
+            *_from_start(c.time, 1.0, c.survival, c.lower, c.upper),
+            c.time[c.n_censored > 0],
+        )
+        for c in curves
     ]
-    picture = _Picture(lines, _end(curves) if until is None else until, ticks, bands)
-    return picture.draw(curves if at_risk else [], ylim, title, xlabel, ylabel)
+    axis = TimeAxis.of(lines, _end(curves, arms) if until is None else until, ticks)
+    counts = [
+        _events_by(c.time, c.n_events, axis.ticks)
+        if arms is None
+        else arms.events(str(c.label), 1, axis.ticks)
+        for c in curves
+    ]
+    blocks = _at_risk_block(curves, named, axis, arms) if at_risk else {}
+    if events:
+        blocks["events"] = list(zip([line.label for line in lines], counts, strict=True))
+    rows = _rows(blocks)
+    axes = canvas(ax, _width(lines), 4.4 + height_of_table(rows))
+    drawn = draw_lines(axes, lines, axis, bands=bands, ylim=ylim)
+    _finish(axes, drawn, axis, rows, test, medians=medians, censor_marks=censor_marks)
+    frame(axes, title, xlabel, ylabel)
+    return axes
 
 
 @styled
 def incidence_by_group(
-    result: AalenJohansen,
+    result: AalenJohansen | ArmCurves,
     cause: int | str | None = None,
     *,
+    test: GroupTest | None = None,
     cause_names: Mapping[int | str, str] | None = None,
     groups: Sequence[object] | None = None,
+    labels: Mapping[object, str] | None = None,
     until: float | None = None,
     ticks: Sequence[float] | None = None,
     bands: bool = True,
     at_risk: bool = True,
+    events: bool = True,
+    medians: bool = False,
+    censor_marks: bool = False,
     ylim: tuple[float, float] | None = None,
+    ax: Axes | None = None,
     title: str | None = None,
     xlabel: str = "time",
     ylabel: str | None = None,
-) -> Figure:
-    """Plot cumulative incidence with intervals, and numbers at risk below the axis.
+) -> Axes:
+    """Plot cumulative incidence with intervals, and numbers at risk and of events below the axis.
 
     Parameters
     ----------
-    result : AalenJohansen
-        Result of `riskset.aalen_johansen`.
-    cause : int, optional
+    result : AalenJohansen or ArmCurves
+        Result of `riskset.aalen_johansen` or of `riskset.cohort.incidence`.
+    cause : int or str, optional
         Cause to draw, with one line per group. Optional if there is one cause. With one group, the
         default is all causes.
+    test : GroupTest, optional
+        Result of `riskset.gray_test`. Its p value is written into the plot.
     cause_names : dict of int or str to str, optional
-        Names of the causes in the figure.
-    groups, until, ticks, bands, at_risk, title, xlabel
-        As for `survival_by_group`.
+        Names of the causes in the plot.
+    groups, labels, until, ticks, bands, at_risk, events, censor_marks, ax, title, xlabel
+        As for `survival_by_group`. Events are those of the drawn causes.
+    medians : bool
+        Whether dashed lines lead from an incidence of a half to the times at which it is reached.
     ylim : (float, float), optional
         Limits of the vertical axis. Default: from 0 to slightly above the highest band.
     ylabel : str, optional
@@ -139,7 +178,7 @@ def incidence_by_group(
 
     Returns
     -------
-    matplotlib.figure.Figure
+    matplotlib Axes
 
     Raises
     ------
@@ -151,44 +190,65 @@ def incidence_by_group(
     --------
     >>> import riskset as rs
     >>> y = rs.Surv([5.0, 8.0, 12.0, 3.0, 9.0, 11.0], [1, 2, 1, 1, 0, 2])
-    >>> figure = rs.plot.incidence_by_group(rs.aalen_johansen(y), cause_names={1: "relapse"})
+    >>> ax = rs.plot.incidence_by_group(rs.aalen_johansen(y), cause_names={1: "relapse"})
     """
+    arms = result if isinstance(result, ArmCurves) else None
     curves = _chosen(result, groups, AalenJohansen)
-    given = cause_names or {}
-    names = {c: given.get(c, _name_of(c)) for c in result.causes.tolist()}
-    causes = result.causes.tolist() if cause is None else [cause]
+    named = _named(curves, labels)
+    given, known = cause_names or {}, curves[0].causes.tolist()
+    names = {c: given.get(c, _name_of(c)) for c in known}
+    causes = known if cause is None else [cause]
     if len(causes) > 1 and len(curves) > 1:
         raise InputError(
             f"there are {len(causes)} causes and {len(curves)} groups, so say which cause to draw.",
             hint=f"pass `cause`, one of {', '.join(map(str, causes))}.",
         )
     by_cause = len(causes) > 1
+    shown = [(curve, code) for curve in curves for code in causes]
     lines = []
-    for curve in curves:
-        for code in causes:
-            k = curve.position(code)
-            steps = (curve.incidence[k], curve.lower[k], curve.upper[k])
-            label = names[code] if by_cause else str(curve.label)
-            lines.append(Line(label, *_from_start(curve.time, 0.0, *steps)))
-    picture = _Picture(lines, _end(curves) if until is None else until, ticks, bands)
-    top = picture.highest()
+    for curve, code in shown:
+        k = curve.position(code)
+        steps = (curve.incidence[k], curve.lower[k], curve.upper[k])
+        label = names[code] if by_cause else named[curve.label]
+        censored = curve.time[curve.n_censored > 0]
+        lines.append(Line(label, *_from_start(curve.time, 0.0, *steps), censored))
+    axis = TimeAxis.of(lines, _end(curves, arms) if until is None else until, ticks)
+    counts = [
+        _events_by(curve.time, curve.n_events[curve.position(code)], axis.ticks)
+        if arms is None
+        else arms.events(str(curve.label), int(code), axis.ticks)
+        for curve, code in shown
+    ]
+    blocks = _at_risk_block(curves, named, axis, arms) if at_risk else {}
+    if events:
+        blocks["events"] = list(zip([line.label for line in lines], counts, strict=True))
+    rows = _rows(blocks)
+    limits = _limits(lines, axis, bands) if ylim is None else ylim
     if ylabel is None:
         ylabel = "cumulative incidence" + ("" if by_cause else f" of {names[causes[0]]}")
-    limits = (0.0, min(1.0, 1.06 * top) if top > 0 else 1.0) if ylim is None else ylim
-    return picture.draw(curves if at_risk else [], limits, title, xlabel, ylabel)
+    axes = canvas(ax, _width(lines), 4.4 + height_of_table(rows))
+    drawn = draw_lines(axes, lines, axis, bands=bands, ylim=limits)
+    _finish(axes, drawn, axis, rows, test, medians=medians, censor_marks=censor_marks)
+    frame(axes, title, xlabel, ylabel)
+    return axes
 
 
 def _chosen(
-    result: GroupCurves[C], groups: Sequence[object] | None, kind: type[GroupCurves[C]]
+    result: GroupCurves[C] | ArmCurves,
+    groups: Sequence[object] | None,
+    kind: type[GroupCurves[C]],
 ) -> list[C]:
-    if not isinstance(result, kind):
-        maker = "kaplan_meier" if kind is KaplanMeier else "aalen_johansen"
+    found = result.curves if isinstance(result, ArmCurves) else result
+    if not isinstance(found, kind):
+        is_survival = kind is KaplanMeier
+        maker = "kaplan_meier" if is_survival else "aalen_johansen"
+        of_arms = "survival" if is_survival else "incidence"
         raise InputError(
-            f"this picture shows what riskset.{maker} gives, but it was given a "
-            f"{type(result).__name__}.",
+            f"this plot shows what riskset.{maker} or riskset.cohort.{of_arms} gives, but it was "
+            f"given a {type(found).__name__}.",
             hint=f"call riskset.{maker}(y, group) first.",
         )
-    curves = list(result) if groups is None else [result[label] for label in groups]
+    curves = list(found) if groups is None else [found[label] for label in groups]
     if len(curves) > MAX_LINES:
         raise InputError(
             f"{len(curves):,} groups do not fit one picture, which has room for {MAX_LINES}.",
@@ -197,8 +257,10 @@ def _chosen(
     return curves
 
 
-def _end(curves: Sequence[SurvivalCurve | IncidenceCurve]) -> float:
+def _end(curves: Sequence[SurvivalCurve | IncidenceCurve], arms: ArmCurves | None) -> float:
     """Last time at which a tenth is left, as Pocock, Clayton & Altman (2002) advise."""
+    if arms is not None:
+        return arms.limit
     ends = [c.time[c.n_at_risk >= 0.1 * c.n_at_risk.max()][-1] for c in curves]
     return float(max(ends))
 
@@ -209,151 +271,112 @@ def _from_start(time: Rows, first: float, *steps: Rows) -> tuple[Rows, Rows, Row
     return np.append(min(0.0, float(time[0])), time), value, lower, upper
 
 
-class _Picture:
-    """Lines over a common time axis."""
-
-    def __init__(
-        self,
-        lines: list[Line],
-        until: float,
-        ticks: Sequence[float] | None,
-        bands: bool,
-    ) -> None:
-        self.start = min(float(line.time[0]) for line in lines)
-        last = max(float(line.time[-1]) for line in lines)
-        self.until = min(last, float(until)) if until == float("inf") else float(until)
-        if not self.until > self.start:
-            raise InputError(
-                f"the time axis would be empty: it starts at {self.start:g} and `until` is "
-                f"{self.until:g}.",
-                hint="pass a later `until`.",
-            )
-        self.lines = [_thin(_cut(line, self.until)) for line in lines]
-        if ticks is None:
-            ticks = nice_ticks(self.start, self.until, 6, (1, 2, 2.5, 3, 5, 6))
-        at: Rows = np.asarray(ticks, dtype=np.float64)
-        self.ticks: Rows = at[(at >= self.start) & (at <= self.until)]
-        self.bands = bands
-
-    def highest(self) -> float:
-        """The highest point of any line or band."""
-        tops = [np.nanmax(line.upper if self.bands else line.value) for line in self.lines]
-        return float(max(tops))
-
-    def draw(
-        self,
-        curves: Sequence[SurvivalCurve | IncidenceCurve],
-        ylim: tuple[float, float],
-        title: str | None,
-        xlabel: str,
-        ylabel: str,
-    ) -> Figure:
-        """The picture; with curves, their numbers at risk stand below it."""
-        header = 0.7 if len(curves) > 1 else 0.1
-        table = ROW_HEIGHT * (len(curves) + 0.5 + header) if curves else 0.0
-        figure = Figure(figsize=(self._width(), 4.4 + table), layout="constrained")
-        if curves:
-            grid = figure.add_gridspec(2, 1, height_ratios=[4.0, table], hspace=0.02)
-            axes = figure.add_subplot(grid[0])
-            below = figure.add_subplot(grid[1], sharex=axes)
-            colours = [_colour(k) for k in range(len(curves))]
-            if len(curves) < len(self.lines):  # lines are causes of one group
-                colours = [INK]
-            self._write_table(below, curves, colours)
-        else:
-            axes = figure.add_subplot()
-        self._draw_lines(axes, ylim)
-        frame(axes, title, xlabel, ylabel)
-        return figure
-
-    def _width(self) -> float:
-        """Inches: long labels on either side take nothing from the axes."""
-        return 6.2 + 0.13 * max(len(short(line.label, MAX_LABEL_LENGTH)) for line in self.lines)
-
-    def _draw_lines(self, axes: Axes, ylim: tuple[float, float]) -> None:
-        ends = []
-        for k, line in enumerate(self.lines):
-            colour = _colour(k)
-            if self.bands:
-                axes.fill_between(
-                    line.time, line.lower, line.upper, step="post", color=colour, alpha=0.14, lw=0
-                )
-            axes.step(
-                line.time,
-                line.value,
-                where="post",
-                color=colour,
-                linewidth=1.6,
-                linestyle=DASHES[k % len(DASHES)],
-            )
-            text = "" if line.label == "all" else short(line.label, MAX_LABEL_LENGTH)
-            ends.append(
-                AxisLabel(float(line.value[-1]), text, colour, False, x=float(line.time[-1]))
-            )
-        axes.set_xlim(self.start, self.until)
-        axes.set_ylim(*ylim)
-        axes.set_xticks(self.ticks)
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:,g}"))
-        height = ylim[1] - ylim[0]
-        decimals = 0 if height > 0.08 else 1 if height > 0.008 else 2
-        axes.yaxis.set_major_formatter(PercentFormatter(1, decimals))
-        label_ends(axes, ends, gap=0.049)
-
-    def _write_table(
-        self, axes: Axes, curves: Sequence[SurvivalCurve | IncidenceCurve], colours: list[str]
-    ) -> None:
-        """Numbers at risk, under the ticks of the axis above."""
-        is_headed = len(curves) > 1
-        axes.set_ylim(len(curves) - 0.4, -1.1 if is_headed else -0.5)
-        for row, (curve, colour) in enumerate(zip(curves, colours, strict=True)):
-            for x, n in zip(self.ticks, _at_risk(curve, self.ticks), strict=True):
-                axes.text(x, row, f"{n:,.0f}", ha="center", va="center_baseline", color=colour)
-        labels = [short(str(c.label), MAX_LABEL_LENGTH) if is_headed else "at risk" for c in curves]
-        axes.set_yticks(range(len(curves)), labels)
-        for text, colour in zip(axes.get_yticklabels(), colours, strict=True):
-            text.set_color(colour)
-        if is_headed:
-            axes.text(self.start, -1, "at risk", ha="left", va="center", fontweight="bold")
-        # The numbers under the first tick reach to the left of the axis.
-        axes.tick_params(axis="both", length=0, labelbottom=False)
-        axes.tick_params(axis="y", pad=24)
-        axes.spines[:].set_visible(False)
+def _limits(lines: Sequence[Line], axis: TimeAxis, bands: bool) -> tuple[float, float]:
+    """From 0 to slightly above the highest point of any line or band that is drawn."""
+    tops = [(line.upper if bands else line.value)[line.time <= axis.until] for line in lines]
+    top = float(max(np.nanmax(of_line) for of_line in tops))
+    return 0.0, min(1.0, 1.06 * top) if top > 0 else 1.0
 
 
-def _cut(line: Line, until: float) -> Line:
-    """The line up to a time, where it goes on flat if its follow-up does."""
-    kept = line.time <= until
-    cut = Line(line.label, *(column[kept] for column in line[1:]))
-    if line.time[-1] <= until:
-        return cut
-    last = (column[-1:] for column in cut[2:])
-    ended = (np.append(column, end) for column, end in zip(cut[2:], last, strict=True))
-    return Line(line.label, np.append(cut.time, until), *ended)
+def _width(lines: Sequence[Line]) -> float:
+    """Inches: long labels on either side take nothing from the axes."""
+    return 6.2 + 0.13 * max(len(short(line.label, MAX_LABEL_LENGTH)) for line in lines)
 
 
-def _thin(line: Line) -> Line:
-    """At most `MAX_STEPS_OF_LINE` steps: the last of those that no printer can separate."""
-    if line.time.size <= MAX_STEPS_OF_LINE:
-        return line
-    start, end = line.time[0], line.time[-1]
-    cell = np.floor((line.time - start) / (end - start) * MAX_STEPS_OF_LINE)
-    kept = np.append(cell[1:] != cell[:-1], True)
-    kept[0] = True
-    return Line(line.label, *(column[kept] for column in line[1:]))
+Block = list[tuple[str, Rows]]
+"""Labels and numbers of the lines of a block below the axis."""
 
 
-def _at_risk(
-    curve: SurvivalCurve | IncidenceCurve, times: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """Numbers just before each time; at the start, those who enter then count too."""
+def _named(
+    curves: Sequence[SurvivalCurve | IncidenceCurve], labels: Mapping[object, str] | None
+) -> dict[object, str]:
+    """What each group is called in the plot."""
+    given = labels or {}
+    known = [c.label for c in curves]
+    for label in given:
+        if label not in known:
+            raise InputError.unknown_name("group", label, known)
+    return {label: str(given.get(label, label)) for label in known}
+
+
+def _at_risk_block(
+    curves: Sequence[SurvivalCurve | IncidenceCurve],
+    named: Mapping[object, str],
+    axis: TimeAxis,
+    arms: ArmCurves | None,
+) -> dict[str, Block]:
+    return {"at risk": [(named[c.label], _at_risk(c, axis, arms)) for c in curves]}
+
+
+def _rows(blocks: Mapping[str, Block]) -> list[NumberRow]:
+    """A block of one line has its name as label, others a heading and the labels of their lines."""
+    out = []
+    for name, block in blocks.items():
+        if len(block) > 1:
+            out.append(NumberRow(name))
+        for k, (label, numbers) in enumerate(block):
+            words = [f"{n:,.0f}" for n in numbers]
+            if len(block) > 1:
+                out.append(NumberRow(short(label, MAX_LABEL_LENGTH), words, line_colour(k)))
+            else:
+                out.append(NumberRow(name, words))
+    return out
+
+
+def _events_by(time: Rows, n_events: Rows, ticks: Rows) -> Rows:
+    """Events up to each tick."""
+    total = np.append(0.0, np.cumsum(n_events))
+    return np.asarray(total[np.searchsorted(time, ticks, side="right")])
+
+
+def _at_risk(curve: SurvivalCurve | IncidenceCurve, axis: TimeAxis, arms: ArmCurves | None) -> Rows:
+    """Numbers just before each tick; at the start, those who enter then count too."""
+    times = axis.ticks
+    if arms is not None:
+        table = arms.columns(times)
+        own = (table["arm"] == curve.label) & (table.get("cause", 1) == table.get("cause", [1])[0])
+        return np.asarray(table["people_at_risk"][own], dtype=np.float64)
     entered = curve.at_risk(np.nextafter(times, np.inf))
     return np.asarray(
         np.where(times <= 0, np.maximum(curve.at_risk(times), entered), curve.at_risk(times))
     )
 
 
-def _colour(k: int) -> str:
-    return (COLOURS[0], ACCENT, *COLOURS[1:])[k % (1 + len(COLOURS))]
+def _finish(
+    axes: Axes,
+    drawn: Sequence[Line],
+    axis: TimeAxis,
+    rows: Sequence[NumberRow],
+    test: GroupTest | None,
+    *,
+    medians: bool,
+    censor_marks: bool,
+) -> None:
+    """Marks on the lines, the p value where they leave room, and the numbers below."""
+    if censor_marks:
+        mark_censored(axes, drawn, axis)
+    if medians:
+        mark_medians(axes, drawn, axis)
+    if rows:
+        write_table(axes, rows, axis)
+    if test is None:
+        return
+    if not isinstance(test, GroupTest):
+        raise InputError(
+            f"`test` must be a GroupTest, but it is {type(test).__name__}.",
+            hint="pass riskset.logrank_test(y, group), or riskset.gray_test(y, group).",
+        )
+    # Survival leaves room at the lower left, or where it is below a half, at the upper right.
+    is_right = drawn[0].value[0] > 0.5 and medians
+    is_low = drawn[0].value[0] > 0.5 and not medians
+    axes.text(
+        0.985 if is_right else 0.025,
+        0.04 if is_low else 0.96,
+        f"{test.method}: {p_words(test.p_value)}",
+        transform=axes.transAxes,
+        ha="right" if is_right else "left",
+        va="bottom" if is_low else "top",
+    )
 
 
 def _name_of(cause: object) -> str:

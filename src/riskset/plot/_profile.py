@@ -2,13 +2,14 @@
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from scipy.special import ndtri
 
 from riskset._errors import InputError
 from riskset._ticks import log_ticks
 from riskset._types import Features, is_number
-from riskset.plot._style import ACCENT, COLOURS, DASHED, INK, QUIET, canvas, frame, styled, write_at
+from riskset.estimators.profiling import Profile
+from riskset.plot._canvas import canvas, styled, wrong_result
+from riskset.plot._style import ACCENT, COLOURS, DASHED, INK, QUIET, frame, write_at
 
 __all__ = ["profile_likelihood"]
 
@@ -18,68 +19,67 @@ DEPTH_IN_CUTS = 3.0
 
 @styled
 def profile_likelihood(
-    values: Features,
-    log_likelihood: Features,
-    estimate: float,
-    lower: float,
-    upper: float,
+    profile: Profile,
     *,
-    maximum: float | None = None,
+    interval: tuple[float, float] | None = None,
     level: float = 0.95,
+    ax: Axes | None = None,
     title: str | None = None,
     xlabel: str = "log hazard ratio",
-) -> Figure:
+) -> Axes:
     """Plot the profile log likelihood of a coefficient minus its maximum, with the interval.
+
+    The cut is half the chi-square quantile below the maximum. Infinite values are not drawn, and
+    the interval extends to the edge.
 
     Parameters
     ----------
-    values, log_likelihood : (k,) float
-        Points of the profile, as in `riskset.Profile`, in any order. NaN is ignored.
-    estimate, lower, upper : float
-        Estimate and limits of its interval. An infinite value is not drawn, and the interval
-        extends to the edge.
-    maximum : float, optional
-        Log likelihood at the estimate. Default: the largest of `log_likelihood`.
+    profile : Profile
+        Result of `riskset.profile`. Points without a value (NaN) are left out.
+    interval : (float, float), optional
+        Limits of the interval, if they are known. Default: ``profile.interval(level)``, which takes
+        some fits.
     level : float
-        Confidence level of the interval. The cut is half the chi-square quantile below the maximum.
+        Confidence level of the interval.
+    ax : matplotlib Axes, optional
+        Default: new axes, which a notebook shows.
     title, xlabel : str
-        Texts in the figure.
+        Texts. The hazard ratio follows the title, whose default is the covariate.
 
     Returns
     -------
-    matplotlib.figure.Figure
+    matplotlib Axes
 
     Raises
     ------
     InputError
-        If the lengths differ, or fewer than two values are finite.
+        If fewer than two values are finite.
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from riskset.plot import profile_likelihood
-    >>> b = np.linspace(-1, 2, 61)
-    >>> figure = profile_likelihood(b, -4 * (b - 0.5) ** 2, 0.5, -0.19, 1.19, title="treatment")
+    >>> import riskset as rs
+    >>> cohort = rs.load_rhc()
+    >>> model = rs.Cox(rs.L1(20.0, unpenalized=["swang1"])).fit(cohort)
+    >>> profile = rs.profile(model, cohort, parameter="swang1")
+    >>> ax = rs.plot.profile_likelihood(profile)
     """
-    values, height = (np.asarray(a, dtype=float) for a in (values, log_likelihood))
-    if values.shape != height.shape or values.ndim != 1:
-        raise InputError(
-            "`values` and `log_likelihood` must have the same length, but their shapes are "
-            f"{values.shape} and {height.shape}.",
-            hint="pass the two attributes of one riskset.profile(...).",
-        )
-    good = np.isfinite(values) & np.isfinite(height)
-    if good.sum() < 2:
-        raise InputError("a profile needs at least two finite values to be drawn.")
+    if not isinstance(profile, Profile):
+        raise wrong_result("profile_likelihood", "riskset.profile(model, data)", profile)
     if not (is_number(level) and 0 < level < 1):
         raise InputError(
             f"`level` must be between 0 and 1, but it is {level!r}.", hint="0.95 means 95 %."
         )
+    values, height = profile.values, profile.log_likelihood
+    good = np.isfinite(values) & np.isfinite(height)
+    if good.sum() < 2:
+        raise InputError("a profile needs at least two finite values to be drawn.")
+    estimate = profile.maximum
+    lower, upper = profile.interval(level) if interval is None else interval
     order = np.argsort(values[good], kind="stable")
     values, height = values[good][order], height[good][order]
-    height = height - (height.max() if maximum is None else maximum)
+    height = height - profile.log_likelihood_maximum
     cut = 0.5 * float(ndtri((1 + level) / 2)) ** 2
-    figure, axes = canvas(7.0, 4.4)
+    axes = canvas(ax, 7.0, 4.4)
     low, high = _window(values, height, -DEPTH_IN_CUTS * cut)
     ends = max(low, lower), min(high, upper)
     axes.axvspan(*ends, color=COLOURS[0], alpha=0.08, linewidth=0, zorder=0)
@@ -97,8 +97,12 @@ def profile_likelihood(
     write_at(axes, words, (1, -cut), (-2, 3), coords, ha="right", color=QUIET)
     frame(axes, None, xlabel, "profile log likelihood minus its maximum")
     _ratios(axes)
-    axes.set_title(_heading(title, estimate, lower, upper), pad=10, color=INK)
-    return figure
+    axes.set_title(
+        _heading(profile.parameter if title is None else title, estimate, lower, upper),
+        pad=10,
+        color=INK,
+    )
+    return axes
 
 
 def _window(values: Features, height: Features, depth: float) -> tuple[float, float]:

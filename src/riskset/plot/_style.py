@@ -1,14 +1,13 @@
 """Colours, frames and labels that all pictures share."""
 
-from collections.abc import Callable, Sequence
-from functools import wraps
-from typing import Any, NamedTuple, ParamSpec
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
-import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
-from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties
+from matplotlib.textpath import TextPath
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 from scipy.optimize import isotonic_regression
 
@@ -22,17 +21,17 @@ __all__ = [
     "FAINT",
     "INK",
     "QUIET",
+    "STYLE",
     "AxisLabel",
-    "canvas",
     "frame",
     "label_ends",
     "set_log_ticks",
+    "set_ratio_axis",
     "short",
-    "styled",
+    "width_of",
     "write_at",
 ]
 
-P = ParamSpec("P")
 DASHED = (0, (4, 3))
 INK = "#22262b"
 QUIET = "#8a929c"
@@ -63,23 +62,6 @@ class AxisLabel(NamedTuple):
     colour: str
     is_bold: bool
     x: float | None = None
-
-
-def styled(draw: Callable[P, Figure]) -> Callable[P, Figure]:
-    """Decorator of functions that draw: they do so in the style of all plots."""
-
-    @wraps(draw)
-    def draw_in_style(*args: P.args, **keywords: P.kwargs) -> Figure:
-        with matplotlib.rc_context(STYLE):
-            return draw(*args, **keywords)
-
-    return draw_in_style
-
-
-def canvas(width: float, height: float) -> tuple[Figure, Axes]:
-    """An empty figure of so many inches, and its axes."""
-    figure = Figure(figsize=(width, height), layout="constrained")
-    return figure, figure.add_subplot()
 
 
 def short(text: str, limit: int = 26) -> str:
@@ -113,6 +95,23 @@ def set_log_ticks(axis: Axis, low: float, high: float) -> None:
     axis.set_major_locator(FixedLocator(log_ticks(low, high)))
     axis.set_minor_locator(NullLocator())
     axis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:,g}"))
+
+
+def set_ratio_axis(axes: Axes, low: float, high: float) -> None:
+    """A logarithmic horizontal axis of ratios, with a line at 1."""
+    axes.set_xscale("log")
+    axes.set_xlim(low, high)
+    axes.axvline(1, color=QUIET, linewidth=0.8, zorder=1)
+    set_log_ticks(axes.xaxis, low, high)
+
+
+def width_of(words: str, *, is_bold: bool = False) -> float:
+    """Width of words in points, in the type of all plots."""
+    if not words.strip():
+        return 0.0
+    font = FontProperties(weight="bold" if is_bold else "normal", size=STYLE["font.size"])
+    path = TextPath((0, 0), words.replace("$", r"\$"), prop=font, usetex=False)
+    return float(path.get_extents().width)
 
 
 def label_ends(axes: Axes, labels: Sequence[AxisLabel], gap: float = 0.043) -> None:

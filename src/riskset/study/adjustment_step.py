@@ -15,7 +15,7 @@ from riskset._types import AnyArray, Rows, is_number
 from riskset.cohort.adjustment import Adjustment, AdjustmentStatus, Estimand, Kind, Step
 from riskset.cohort.covariate_balance import Balance, balance
 from riskset.cohort.matching import match
-from riskset.cohort.overlap import preference_score
+from riskset.cohort.overlap import preference_score, score_bars
 from riskset.cohort.population import Population
 from riskset.cohort.stratification import stratify
 from riskset.cohort.trimming import trim
@@ -165,25 +165,19 @@ def _stored(
 
 def _histogram(adjustment: Adjustment) -> list[PreferenceRow]:
     """Rows by preference score, before and after, in bars of 0.01."""
-    people = adjustment.population
-    place = np.minimum((preference_score(people) * N_BARS).astype(np.int64), N_BARS - 1)
-    rows = []
-    for arm, is_of_arm in (("target", people.is_target), ("comparator", ~people.is_target)):
-        counts = np.bincount(place[is_of_arm], minlength=N_BARS)
-        kept = np.bincount(place[is_of_arm & adjustment.kept], minlength=N_BARS)
-        weights = np.bincount(place[is_of_arm], adjustment.weight[is_of_arm], minlength=N_BARS)
-        rows += [
-            PreferenceRow(
-                arm=arm,
-                lower=k / N_BARS,
-                upper=(k + 1) / N_BARS,
-                count=int(counts[k]),
-                kept=int(kept[k]),
-                weight=float(weights[k]),
-            )
-            for k in range(N_BARS)
-        ]
-    return rows
+    bars = score_bars(adjustment, preference_score(adjustment.population), N_BARS)
+    return [
+        PreferenceRow(
+            arm=arm,
+            lower=k / N_BARS,
+            upper=(k + 1) / N_BARS,
+            count=int(own.all_rows[k]),
+            kept=int(own.kept[k]),
+            weight=float(own.weight[k]),
+        )
+        for arm, own in bars.items()
+        for k in range(N_BARS)
+    ]
 
 
 def _as_preference(score: Rows, share: float) -> list[float]:

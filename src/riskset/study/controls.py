@@ -1,12 +1,10 @@
 """The calibration of the estimates of an analysis by its control outcomes."""
 
 import dataclasses
-import math
 from collections.abc import Sequence
 from typing import Any, Protocol
 
 import numpy as np
-from scipy.special import ndtri
 
 from riskset.cohort.calibration import (
     CalibratedEstimates,
@@ -166,13 +164,7 @@ def _region(result: CalibratedEstimates) -> dict[str, Any]:
     """Where estimates of no effect lie whose calibrated p is at least 0.05, by standard error."""
     if result.null is None:
         return {}
-    posterior, ends = result.error_posterior, []
     grid = np.linspace(0.0, 2 * float(result.controls.se.max()), REGION_POINTS)
-    for se in grid.tolist():
-        if posterior is not None:
-            ends.append(posterior.unremarkable(se, REGION_LEVEL))
-        else:
-            half = float(ndtri((1 + REGION_LEVEL) / 2)) * math.hypot(result.null.sd, se)
-            ends.append((result.null.mean - half, result.null.mean + half))
-    lower, upper = map(list, zip(*ends, strict=True))
-    return {"region_se": grid.tolist(), "region_lower": lower, "region_upper": upper}
+    lower, upper = result.unremarkable(grid, REGION_LEVEL)
+    ends = {"region_lower": lower.tolist(), "region_upper": upper.tolist()}
+    return {"region_se": grid.tolist()} | ends

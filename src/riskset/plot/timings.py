@@ -1,4 +1,4 @@
-"""Plots of benchmarks: time against size, and time by step."""
+"""Plots of `riskset bench`: time against size, and time by step. Each returns a figure."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
@@ -9,9 +9,10 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from riskset._errors import InputError
-from riskset.plot._style import COLOURS, DASHED, FAINT, QUIET, frame, short, styled
+from riskset.plot._canvas import styled
+from riskset.plot._style import COLOURS, DASHED, FAINT, QUIET, frame, short
 
-__all__ = ["Panel", "time_bars", "time_curves", "time_dots"]
+__all__ = ["Figure", "Panel", "time_bars", "time_curves", "time_dots"]
 
 MARKERS = "osD^vP*Xh<>"
 PER_ROW = 3
@@ -60,7 +61,7 @@ def time_curves(panels: Sequence[Panel], *, ylabel: str = "seconds") -> Figure:
 
     Examples
     --------
-    >>> from riskset.plot import Panel, time_curves
+    >>> from riskset.plot.timings import Panel, time_curves
     >>> lines = {"newton": ([1e5, 1e6], [0.2, 1.0]), "ccd": ([1e5, 1e6], [4.0, 60.0])}
     >>> figure = time_curves([Panel("Cox", "rows", lines)])
     """
@@ -103,7 +104,7 @@ def time_bars(groups: Mapping[str, Mapping[str, float]], *, xlabel: str = "secon
 
     Examples
     --------
-    >>> from riskset.plot import time_bars
+    >>> from riskset.plot.timings import time_bars
     >>> figure = time_bars({"Cox": {"fit": 1.2, "bootstrap": 30.0}})
     """
     if not any(groups.values()):
@@ -153,7 +154,7 @@ def time_dots(
 
     Examples
     --------
-    >>> from riskset.plot import time_dots
+    >>> from riskset.plot.timings import time_dots
     >>> works = {"fit": {"riskset": 0.1, "other": 3.0}, "path": {"riskset": 0.5, "other": 0.4}}
     >>> figure = time_dots(works, unfinished=[("path", "other")])
     """

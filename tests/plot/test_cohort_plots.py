@@ -1,0 +1,273 @@
+"""Plots of a cohort study: what they draw is what formulas, or counts by hand, say."""
+
+import dataclasses
+from io import BytesIO
+
+import numpy as np
+import pytest
+from matplotlib.axes import Axes
+from matplotlib.text import Annotation
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import expit
+from scipy.stats import norm
+
+import riskset as rs
+from riskset.plot._overlap import smooth_density
+
+Z = 1.959963984540054
+N = 600
+
+
+@pytest.fixture(scope="module")
+def people() -> rs.cohort.Population:
+    rng = np.random.default_rng(2)
+    x = rng.normal(size=N)
+    return rs.cohort.Population(rng.random(N) < expit(x - 0.5), expit(x - 0.5))
+
+
+@pytest.fixture(scope="module")
+def covariates() -> rs.Design:
+    rng = np.random.default_rng(2)
+    columns = {f"z{k}": rng.normal(size=N) for k in range(8)}
+    return rs.Design.from_columns(
+        {"score": rng.normal(size=N)} | columns | {"constant": np.ones(N)}
+    )
+
+
+@pytest.fixture(scope="module")
+def balance(people: rs.cohort.Population, covariates: rs.Design) -> rs.cohort.Balance:
+    return rs.cohort.balance(covariates, rs.cohort.weight(people, "ato"))
+
+
+@pytest.fixture(scope="module")
+def estimate(people: rs.cohort.Population) -> rs.cohort.Estimate:
+    rng = np.random.default_rng(3)
+    y = rs.Surv(rng.exponential(10, N), rng.random(N) < 0.6)
+    return rs.cohort.fit_outcome(y, rs.cohort.weight(people, "ato"))
+
+
+def words(axes: Axes) -> list[str]:
+    return [t.get_text() for t in axes.texts]
+
+
+# ------------------------------------------------------------------------- balance
+
+
+def test_love_plot_shows_the_largest_differences(balance: rs.cohort.Balance) -> None:
+    axes = rs.plot.love_plot(balance, n_covariates=4)
+    before, after = (line for line in axes.lines if line.get_marker() == "o")
+    size = np.fmax(np.abs(balance.before.smd), np.abs(balance.after.smd))
+    known = np.isfinite(balance.before.smd)  # a constant covariate has no difference
+    largest = set(np.argsort(-np.where(known, size, -1))[:4].tolist())
+    names = [label.get_text() for label in axes.get_yticklabels()]
+    places = [balance.names.index(name) for name in names]
+    assert set(places) == largest
+    assert_array_equal(before.get_xdata(), np.abs(balance.before.smd[places]))
+    assert_array_equal(after.get_xdata(), np.abs(balance.after.smd[places]))
+    assert (np.diff(before.get_xdata()) <= 0).all()
+    assert axes.yaxis_inverted()  # the largest on top
+    assert "4 of 10 covariates" in axes.get_xlabel()
+
+
+def test_love_plot_with_signs(balance: rs.cohort.Balance) -> None:
+    axes = rs.plot.love_plot(balance, absolute=False)
+    before = next(line for line in axes.lines if line.get_marker() == "o")
+    places = [balance.names.index(label.get_text()) for label in axes.get_yticklabels()]
+    assert_array_equal(before.get_xdata(), balance.before.smd[places])
+    upright = {line.get_xdata()[0] for line in axes.lines if line.get_marker() != "o"}
+    assert upright == {-0.1, 0.0, 0.1}
+
+
+def test_scatter_has_every_known_covariate(balance: rs.cohort.Balance) -> None:
+    axes = rs.plot.balance_scatter(balance, n_labels=2)
+    points = axes.lines[0]
+    known = np.isfinite(balance.before.smd) & np.isfinite(balance.after.smd)
+    assert_array_equal(points.get_xdata(), np.abs(balance.before.smd[known]))
+    assert_array_equal(points.get_ydata(), np.abs(balance.after.smd[known]))
+    worst = np.argsort(-np.abs(balance.after.smd[known]))[:2]
+    names = np.array(balance.names)[known][worst]
+    assert {t.get_text() for t in axes.texts if isinstance(t, Annotation)} == set(names)
+
+
+def test_balance_that_is_not_known(balance: rs.cohort.Balance) -> None:
+    nothing = np.full(len(balance.names), np.nan)
+    unknown = dataclasses.replace(balance, after=dataclasses.replace(balance.after, smd=nothing))
+    assert rs.plot.love_plot(unknown).lines  # differences before are known
+    with pytest.raises(rs.InputError, match="no covariate has a known difference before and after"):
+        rs.plot.balance_scatter(unknown)
+    with pytest.raises(rs.InputError, match=r"shows what riskset\.cohort\.balance"):
+        rs.plot.love_plot([0.1, 0.2])  # type: ignore[arg-type]
+    with pytest.raises(rs.InputError, match="`n_covariates` must be"):
+        rs.plot.love_plot(balance, n_covariates=0)
+
+
+# ------------------------------------------------------------------------- overlap
+
+
+def heights(axes: Axes) -> list[np.ndarray]:
+    return [patch.get_data().values for patch in axes.patches if hasattr(patch, "get_data")]
+
+
+def test_histograms_are_shares_of_the_arms(people: rs.cohort.Population) -> None:
+    adjustment = rs.cohort.weight(people, "ato")
+    axes = rs.plot.propensity_overlap(adjustment, n_bars=10)
+    preference = rs.cohort.preference_score(people)
+    edges = np.linspace(0, 1, 11)
+    drawn = heights(axes)  # per arm: all, kept, outline
+    for arm, sign, found in ((people.is_target, 1, drawn[:3]), (~people.is_target, -1, drawn[3:])):
+        counts, _ = np.histogram(preference[arm], edges)
+        weights, _ = np.histogram(preference[arm], edges, weights=adjustment.weight[arm])
+        assert_allclose(found[0], sign * counts / arm.sum())
+        assert_allclose(found[1], sign * weights / adjustment.weight[arm].sum())
+        assert_array_equal(found[2], found[0])
+    share = ((preference >= 0.3) & (preference <= 0.7)).mean()
+    assert any(text.startswith(f"{share:.0%} in equipoise") for text in words(axes))
+
+
+def test_densities_are_gaussian_kernels_with_the_area_one(people: rs.cohort.Population) -> None:
+    values = people.score
+    points, density = smooth_density(values)
+    assert_allclose(density.mean(), 1.0, rtol=1e-12)
+    quartiles = np.subtract(*np.quantile(values, [0.75, 0.25]))
+    width = 0.9 * min(values.std(), quartiles / 1.34) * N**-0.2
+    exact = np.zeros(points.size)
+    for mirrored in (values, -values, 2 - values):
+        exact += norm.pdf(points[:, None], mirrored, width).mean(axis=1)
+    assert_allclose(density, exact, rtol=0.01, atol=0.005)
+    weight = (np.arange(N) % 2).astype(float)  # half of the values, as if the others were absent
+    assert_allclose(smooth_density(values, weight)[1], smooth_density(values[1::2])[1], rtol=1e-9)
+
+
+def test_density_plot(people: rs.cohort.Population) -> None:
+    axes = rs.plot.propensity_overlap(people, kind="density", scale="propensity", target="new")
+    target, comparator = (line.get_ydata() for line in axes.lines[:2])
+    assert_array_equal(target, smooth_density(people.score[people.is_target])[1])
+    assert_array_equal(comparator, -smooth_density(people.score[~people.is_target])[1])
+    assert "new" in words(axes)
+    assert axes.get_xlabel() == "propensity score"
+
+
+def test_overlap_that_cannot_be_drawn(people: rs.cohort.Population) -> None:
+    with pytest.raises(rs.InputError, match="have no propensity scores"):
+        rs.plot.propensity_overlap(rs.cohort.Population([1, 0]))
+    with pytest.raises(rs.InputError, match="one arm is empty"):
+        rs.plot.propensity_overlap(rs.cohort.Population([1, 1], [0.2, 0.4]))
+    with pytest.raises(rs.InputError, match="`kind` must be"):
+        rs.plot.propensity_overlap(people, kind="bars")  # type: ignore[arg-type]
+
+
+# ------------------------------------------------------------------------- forest
+
+
+def test_forest_prints_what_it_draws(estimate: rs.cohort.Estimate) -> None:
+    axes = rs.plot.forest({"main": estimate, "again": estimate}, target="new", comparator="old")
+    text = words(axes)
+    numbers = f"{estimate.hr:.2f} ({estimate.hr_lower:.2f} to {estimate.hr_upper:.2f})"
+    assert text.count(numbers) == 2
+    for arm in (estimate.target, estimate.comparator):
+        assert text.count(f"{arm.outcomes} / {arm.exposures}") == 2
+    assert "new\nevents / n" in text
+    line = next(
+        line for line in axes.lines if len(line.get_xdata()) == 2 and line.get_zorder() == 3
+    )
+    assert_allclose(line.get_xdata(), [estimate.hr_lower, estimate.hr_upper])
+
+
+def test_forest_of_a_model_has_the_intervals_of_its_summary() -> None:
+    cohort = rs.simulate_cox(300, 3, 0.5, seed=1)
+    y = rs.Surv(cohort.time, cohort.event)
+    model = rs.Cox().fit(cohort.X, y)
+    table = model.summary()
+    axes = rs.plot.forest(model, emphasised=["x1"])
+    lines = [line for line in axes.lines if line.get_zorder() == 3]
+    drawn = np.array([line.get_xdata() for line in lines])
+    assert_allclose(drawn, table[["hazard_ratio_lower", "hazard_ratio_upper"]].to_numpy())
+    profile = model.confidence_interval(["x2"], method="profile", level=0.9)
+    (line,) = (
+        one for one in rs.plot.forest(model, interval=profile).lines if one.get_zorder() == 3
+    )
+    assert_allclose(line.get_xdata(), np.exp(profile["x2"]))
+    with pytest.raises(rs.InputError, match="did you mean 'x1'"):
+        rs.plot.forest(model, emphasised=["x11"])
+
+
+def test_forest_columns_do_not_overlap(estimate: rs.cohort.Estimate) -> None:
+    """Also of bold lines, long labels, and intervals without an end."""
+    infinite = dataclasses.replace(
+        estimate, status="events_in_one_arm", log_hr=np.inf, lower=0.3, upper=np.inf, se=np.inf
+    )
+    absent = dataclasses.replace(
+        estimate, status="no_events", log_hr=np.nan, lower=np.nan, upper=np.nan, se=np.nan
+    )
+    rows = {
+        "a label that is longer than most labels are": estimate,
+        "infinite": infinite,
+        "absent": absent,
+    }
+    axes = rs.plot.forest(rows, emphasised=[next(iter(rows))])
+    axes.figure.savefig(BytesIO())
+    boxes = [t.get_window_extent() for t in axes.texts]
+    for k, one in enumerate(boxes):
+        assert one.x0 >= 0
+        assert one.x1 <= axes.figure.bbox.x1
+        for other in boxes[k + 1 :]:
+            apart = one.x1 <= other.x0 or other.x1 <= one.x0
+            assert apart or one.y1 <= other.y0 + 1 or other.y1 <= one.y0 + 1
+    assert {"no events", "∞ (1.35 to ∞)"} <= set(words(axes))
+    arrows = [line for line in axes.lines if line.get_marker() == ">"]
+    assert len(arrows) == 1
+
+
+# ------------------------------------------------------------------------- controls
+
+
+@pytest.fixture(scope="module")
+def controls() -> rs.cohort.Controls:
+    rng = np.random.default_rng(6)
+    se = rng.uniform(0.05, 0.4, 30)
+    return rs.cohort.Controls(rng.normal(0.1, np.hypot(0.15, se)), se)
+
+
+def test_contours_of_the_likelihood_are_those_of_the_formula(controls: rs.cohort.Controls) -> None:
+    found = rs.cohort.calibrate(controls, [0.3], [0.1], method="likelihood")
+    axes = rs.plot.negative_controls(found)
+    lower, upper = (line for line in axes.lines if len(line.get_xdata()) > 100)
+    se = np.asarray(lower.get_ydata())
+    half = Z * np.sqrt(found.null.sd**2 + se**2)
+    assert_allclose(lower.get_xdata(), np.exp(found.null.mean - half))
+    assert_allclose(upper.get_xdata(), np.exp(found.null.mean + half))
+    dashed = [line for line in axes.lines if line.get_linestyle() == "--"]
+    for line, sign in zip(dashed, (-1, 1), strict=True):
+        assert_allclose(line.get_xdata(), np.exp(sign * Z * np.asarray(line.get_ydata())))
+    points = next(line for line in axes.lines if line.get_marker() == "o")
+    assert_allclose(points.get_xdata(), np.exp(controls.log_rr))
+    assert_allclose(points.get_ydata(), controls.se)
+
+
+def test_contours_of_the_posterior_have_a_calibrated_p_of_005(
+    controls: rs.cohort.Controls, estimate: rs.cohort.Estimate
+) -> None:
+    found = rs.cohort.calibrate(controls, [0.3], [0.1])
+    axes = rs.plot.negative_controls(found, estimates=estimate)
+    lower, upper = (line for line in axes.lines if len(line.get_xdata()) > 100)
+    for line in (lower, upper):
+        at = [20, 60, 100]
+        b, se = np.log(line.get_xdata())[at], np.asarray(line.get_ydata())[at]
+        assert_allclose(rs.cohort.calibrate(controls, b, se).p, 0.05, rtol=1e-6)
+    diamond = next(line for line in axes.lines if line.get_marker() == "D")
+    assert_allclose(diamond.get_xdata(), [estimate.hr])
+
+
+def test_too_few_controls_have_no_contours() -> None:
+    few = rs.cohort.Controls([0.1, 0.2], [0.1, 0.1])
+    found = rs.cohort.calibrate(few, [0.3], [0.1])
+    lower, upper = found.unremarkable([0.1, 0.2])
+    assert np.isnan([lower, upper]).all()
+    axes = rs.plot.negative_controls(found)
+    assert not axes.collections
+    with pytest.raises(rs.InputError, match="there are no negative controls"):
+        rs.plot.negative_controls(
+            rs.cohort.calibrate(rs.cohort.Controls([np.nan], [0.1]), [0.3], [0.1])
+        )
+    with pytest.raises(rs.InputError, match="`estimates` must be an Estimate"):
+        rs.plot.negative_controls(found, estimates=[0.3])  # type: ignore[arg-type]
