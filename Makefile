@@ -11,7 +11,7 @@ COLUMNS ?= 1000
 REPEATS ?= 5
 VARIANCES ?= 0.0001 0.001 0.0042 0.01 0.1
 
-.PHONY: demo test test-all portability check bench browser pictures docs links format clean help
+.PHONY: demo test test-all portability check bench browser pictures plots docs links format clean help
 .DEFAULT_GOAL := help
 
 help:
@@ -23,6 +23,7 @@ help:
 	@echo "make bench   measure fits, cross-validation, paths and the steps of a study; ROWS=1000000"
 	@echo "make browser install a Chromium for tests that open reports, which are skipped without one"
 	@echo "make pictures draw the pictures of docs/tutorial.md and docs/report.md again; needs the Chromium"
+	@echo "make plots   draw the pictures of docs/plots.md again"
 	@echo "make docs    build the documentation site in build/site, with warnings as errors"
 	@echo "make links   visit the addresses that the documentation links to; needs a network"
 	@echo "make format  let ruff rewrite the sources"
@@ -64,6 +65,9 @@ browser: $(VENV)/.dev
 
 pictures: $(VENV)/.dev
 	$(BIN)/python docs/pictures.py
+
+plots: $(VENV)/.dev
+	$(BIN)/python docs/plots.py
 
 SPHINX := $(BIN)/python -m sphinx --quiet
 

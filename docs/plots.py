@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import Any
 
 DOCS = Path(__file__).parent
-PART = re.compile(r"```python\n(?P<code>.*?)```|!\[[^\]]*\]\((?P<picture>plots/[\w-]+\.png)\)", re.S)
+PART = re.compile(
+    r"```python\n(?P<code>.*?)```|!\[[^\]]*\]\((?P<picture>plots/[\w-]+\.png)\)", re.DOTALL
+)
 DPI = 110
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -21,9 +21,7 @@ from riskset.plot import (
     predicted_curves,
     profile_likelihood,
 )
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from riskset.plot._canvas import Axes, save_plot
 
 __all__ = [
     "draw_bootstrap",
@@ -78,7 +76,7 @@ def draw_fit(
             _save(folder, "hazard_ratios.png", forest(model, interval=chosen))
 
 
-def _curves(model: "rs.Cox | rs.FineGray", *, is_cox: bool) -> "Axes":
+def _curves(model: "rs.Cox | rs.FineGray", *, is_cox: bool) -> Axes:
     """Survival or incidence in each stratum of a row with the median linear predictor."""
     baseline = model._fitted.baseline
     labels = list(baseline.strata)
@@ -171,12 +169,12 @@ def _spreads(data: "rs.Dataset", names: Sequence[str]) -> Features:
     return standard_deviations(data.design, Runtime.select())[columns]
 
 
-def _save(folder: Path, name: str, axes: "Axes") -> None:
+def _save(folder: Path, name: str, axes: Axes) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     save(folder / name, axes)
 
 
-def save(path: Path, axes: "Axes") -> None:
+def save(path: Path, axes: Axes) -> None:
     """Write a picture, whole or not at all."""
     with replacing(path) as (temporary,):
-        axes.figure.savefig(temporary, dpi=DPI)
+        save_plot(axes, temporary, dpi=DPI)

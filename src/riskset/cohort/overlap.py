@@ -128,7 +128,8 @@ def preference_score(population: Population) -> Rows:
 class ScoreBars(NamedTuple):
     """Rows of an arm by their score, in bars of equal width from 0 to 1; all (k,).
 
-    `all_rows` are all of the arm, `kept` those whom the adjustment keeps, and `weight` the sums of weights.
+    `all_rows` are all of the arm, `kept` those whom the adjustment keeps, and `weight` their sums
+    of weights.
     """
 
     all_rows: Index

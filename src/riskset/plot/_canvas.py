@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from functools import wraps
 from io import BytesIO
+from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 import matplotlib
@@ -12,7 +13,7 @@ from matplotlib.figure import Figure
 from riskset._errors import InputError
 from riskset.plot._style import STYLE
 
-__all__ = ["PlotAxes", "PlotFigure", "canvas", "styled", "wrong_result"]
+__all__ = ["Axes", "PlotAxes", "PlotFigure", "canvas", "save_plot", "styled", "wrong_result"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -74,3 +75,11 @@ def wrong_result(name: str, wanted: str, given: object) -> InputError:
         f"riskset.plot.{name} shows what {wanted} gives, but it was given {type(given).__name__}.",
         hint=f"pass the result of {wanted}.",
     )
+
+
+def save_plot(axes: Axes, path: Path, dpi: float = DOTS) -> None:
+    """Write the figure of some axes to a file, in the format that its name ends in."""
+    figure = axes.get_figure(root=True)
+    if figure is None:
+        raise ValueError("the axes are in no figure")
+    figure.savefig(path, dpi=dpi)

@@ -170,7 +170,7 @@ def draw_controls(
         axes.plot(np.exp(log_rr), se_of, **style)  # type: ignore[arg-type]
         handles.append(Line2D([], [], **style, label=short(name, 34)))  # type: ignore[arg-type]
     p = f"p = {1 - level:.3g}"
-    handles.append(Line2D([], [], color=QUIET, linestyle=DASHED, label=p))  # type: ignore[arg-type]
+    handles.append(Line2D([], [], color=QUIET, linestyle=DASHED, label=p))
     if region is not None:
         area = {"facecolor": COLOURS[4], "alpha": 0.35}
         label = f"calibrated p < {1 - level:.3g}"

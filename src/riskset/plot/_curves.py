@@ -283,7 +283,7 @@ def _width(lines: Sequence[Line]) -> float:
     return 6.2 + 0.13 * max(len(short(line.label, MAX_LABEL_LENGTH)) for line in lines)
 
 
-Block = list[tuple[str, Rows]]
+NumberBlock = list[tuple[str, Rows]]
 """Labels and numbers of the lines of a block below the axis."""
 
 
@@ -304,11 +304,11 @@ def _at_risk_block(
     named: Mapping[object, str],
     axis: TimeAxis,
     arms: ArmCurves | None,
-) -> dict[str, Block]:
+) -> dict[str, NumberBlock]:
     return {"at risk": [(named[c.label], _at_risk(c, axis, arms)) for c in curves]}
 
 
-def _rows(blocks: Mapping[str, Block]) -> list[NumberRow]:
+def _rows(blocks: Mapping[str, NumberBlock]) -> list[NumberRow]:
     """A block of one line has its name as label, others a heading and the labels of their lines."""
     out = []
     for name, block in blocks.items():

@@ -44,7 +44,7 @@ class ForestLine:
 
     @property
     def is_known(self) -> bool:
-        """Whether there is a mark to draw."""
+        """Whether the ratio has a place on the axis."""
         return bool(np.isfinite(self.ratio) and self.ratio > 0)
 
     @property
@@ -238,7 +238,7 @@ def _ends(lines: Sequence[ForestLine]) -> tuple[float, float]:
 
 
 def _mark(axes: Axes, y: int, line: ForestLine, best: float) -> None:
-    if not line.is_known:
+    if np.isnan(line.ratio):
         return
     colour = ACCENT if line.is_emphasised else COLOURS[0]
     low, high = axes.get_xlim()
@@ -251,6 +251,8 @@ def _mark(axes: Axes, y: int, line: ForestLine, best: float) -> None:
         ):
             if is_cut:
                 axes.plot(end, y, shape, color=colour, markersize=5, clip_on=False, zorder=4)
+    if not line.is_known:
+        return
     share = line.weight / best if np.isfinite(line.weight) else 0.0
     size = max(9.0 * float(np.sqrt(share)), 4.0)
     axes.plot(line.ratio, y, "s", color=colour, markersize=size, markeredgewidth=0, zorder=4)

@@ -20,8 +20,8 @@ from riskset.plot._style import ACCENT, COLOURS, FAINT, INK, QUIET, frame
 
 __all__ = ["Shares", "draw_overlap", "propensity_overlap", "smooth_density"]
 
-Scale = Literal["preference", "propensity"]
-Kind = Literal["histogram", "density"]
+OverlapScale = Literal["preference", "propensity"]
+OverlapKind = Literal["histogram", "density"]
 
 FINE = 2048
 """Cells of the scores from which a density is made."""
@@ -43,8 +43,8 @@ class Shares(NamedTuple):
 def propensity_overlap(
     people: PropensityScore | Population | Adjustment,
     *,
-    scale: Scale = "preference",
-    kind: Kind = "histogram",
+    scale: OverlapScale = "preference",
+    kind: OverlapKind = "histogram",
     n_bars: int = 50,
     target: str = "target",
     comparator: str = "comparator",
@@ -98,7 +98,7 @@ def propensity_overlap(
     given = people.people if isinstance(people, PropensityScore) else people
     if not isinstance(given, Population | Adjustment):
         raise wrong_result("propensity_overlap", "riskset.cohort.propensity_score", people)
-    for name, value, known in (("scale", scale, Scale), ("kind", kind, Kind)):
+    for name, value, known in (("scale", scale, OverlapScale), ("kind", kind, OverlapKind)):
         if value not in get_args(known):
             raise InputError.wrong_option(name, value, get_args(known))
     if not is_count(n_bars):
