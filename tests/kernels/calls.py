@@ -423,7 +423,9 @@ def on_order() -> Iterator[Call]:
         code = frozen(rng.integers(0, 3, size))
         args = (frozen(np.argsort(time, kind="stable")), frozen(time), code, frozen(weight))
         yield Call("grouping", "tally", (*args, 3, RUNTIME))
-        yield Call("grouping", "count_near_ties", (frozen(np.argsort(-time)), frozen(time), 16))
+        yield Call(
+            "grouping", "count_near_ties", (frozen(np.argsort(-time)), frozen(time), 16, RUNTIME)
+        )
 
 
 def on_life_tables() -> Iterator[Call]:

@@ -25,6 +25,9 @@ __all__ = [
 CauseLabels = Mapping[int, str]
 """The label of each code; empty if events are numbers."""
 
+MAX_COUNTED_CODE = 1000
+"""Codes up to this are counted, which is faster than sorting them."""
+
 
 def holds_text(event: AnyArray) -> bool:
     """Whether events are labels and not numbers."""
@@ -142,7 +145,7 @@ def choose_cause(
     codes: Index, weight: Rows, cause: object, labels: CauseLabels, places: Places, *, is_part: bool
 ) -> int:
     """The code to study; see `Outcome.build`."""
-    present = np.unique(codes[weight > 0])
+    present = _present(codes[weight > 0])
     column = places.column("event")
     if labels or codes.any():
         cause = cause_code(cause, labels)
@@ -171,6 +174,13 @@ def choose_cause(
             )
         raise _no_events(int(cause), present, int(np.count_nonzero(weight > 0)), labels, column)
     return int(cause)
+
+
+def _present(codes: Index) -> Index:
+    """The distinct codes, in increasing order."""
+    if codes.size == 0 or codes.min() < 0 or codes.max() > MAX_COUNTED_CODE:
+        return np.unique(codes)
+    return np.flatnonzero(np.bincount(codes))
 
 
 def _no_events(cause: int, present: Index, n: int, labels: CauseLabels, column: str) -> InputError:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from riskset._errors import InputError
+from riskset._runtime import Runtime
 from riskset._types import AnyArray, Index, RiskSets, Rows
 from riskset.data.causes import CauseLabels, choose_cause, code_labels, holds_text
 from riskset.data.checks import EXACT, Places, as_array, as_numbers, complain_rows
@@ -21,6 +22,8 @@ from riskset.kernels.grouping_cpu import count_near_ties
 
 __all__ = ["Outcome", "Surv", "event_codes", "field_names", "read_events", "read_outcome"]
 
+MIN_SHARED_ROWS = 1 << 18
+"""Fewer are fetched by one thread."""
 NEAR_TIE_ULPS = 16
 
 
@@ -323,7 +326,7 @@ class Outcome:
             has_weights=weight is not None,
             # Times that should be equal, but were computed in different ways, differ in the last
             # digits.
-            n_near_ties=count_near_ties(by_time, time, NEAR_TIE_ULPS),
+            n_near_ties=count_near_ties(by_time, time, NEAR_TIE_ULPS, Runtime.select()),
             labels=labels,
         )
         if len(stratum_labels) == 1:
@@ -360,7 +363,7 @@ class Outcome:
     @functools.cached_property
     def sum_events(self) -> float:
         """Weighted number of events."""
-        return float(self.weight[self.is_event].sum())
+        return float(self.risk.event_weight.sum())
 
     def replace(self, **changes: object) -> "Outcome":
         """Return the same rows with other weights, offsets, ..., and new risk sets."""
@@ -380,24 +383,28 @@ class Outcome:
 
     def in_risk_order(self) -> "Outcome":
         """Return the rows in the order of the risk sets, `risk.order`."""
-        order = self.risk.order
-        every = np.arange(order.size)
+        every = np.arange(self.n_rows)
+        other = self.of_rows(self.risk.order)
+        other.__dict__["_order"], other.__dict__["risk"] = every, self.risk._replace(order=every)
+        return other
+
+    def of_rows(self, rows: Index) -> "Outcome":
+        """Return some of the rows, in the given order; strata keep their codes."""
 
         def taken(values: AnyArray | None) -> Any:
-            return None if values is None else values[order]
+            return None if values is None else _fetched(values, rows)
 
-        other = replace(
+        constant = slice(0, rows.size)
+        return replace(
             self,
             time=taken(self.time),
             event=taken(self.event),
             entry=taken(self.entry),
-            weight=self.risk.weight,
-            offset=taken(self.offset) if self.offset.any() else self.offset,
-            stratum=taken(self.stratum) if self.n_strata > 1 else self.stratum,
+            weight=taken(self.weight),
+            offset=taken(self.offset) if self.offset.any() else self.offset[constant],
+            stratum=taken(self.stratum) if self.n_strata > 1 else self.stratum[constant],
             cluster=taken(self.cluster),
         )
-        other.__dict__["_order"], other.__dict__["risk"] = every, self.risk._replace(order=every)
-        return other
 
     @functools.cached_property
     def _order(self) -> Index:
@@ -422,6 +429,20 @@ class Outcome:
         """Stratum of each group (G,)."""
         risk = self.risk
         return self.stratum[risk.order[risk.group_ptr[1:] - 1]]
+
+
+def _fetched(values: AnyArray, rows: Index) -> AnyArray:
+    """Some values; of many rows in threads, because each waits for memory."""
+    if rows.size < MIN_SHARED_ROWS:
+        return values[rows]
+    out = np.empty(rows.size, values.dtype)
+
+    def fetch(first: int) -> None:
+        part = slice(first, first + MIN_SHARED_ROWS)
+        np.take(values, rows[part], out=out[part], mode="clip")  # other modes buffer
+
+    Runtime.select().map(fetch, range(0, rows.size, MIN_SHARED_ROWS))
+    return out
 
 
 def _strata(stratum: object, n_rows: int, places: Places) -> tuple[Index, AnyArray]:

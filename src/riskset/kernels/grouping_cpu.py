@@ -85,7 +85,7 @@ def cut_into_groups(
     runtime: Runtime,
 ) -> EventGroups:
     n = order.size
-    n_chunks = max(1, min(MAX_CHUNKS, n // CHUNK_ROWS))
+    n_chunks = _n_chunks(n)
     sorted_weight, event_weight = np.empty(n), np.empty(n)
     ends = np.empty(n, np.int8)
     runtime.run(
@@ -104,18 +104,33 @@ def cut_into_groups(
 
 
 @kernel
-def count_near_ties(order: Index, time: Rows, ulps: int) -> int:
-    found = 0
-    before = time[order[0]] if order.size else 0.0
-    for i in range(1, order.size):
-        now = time[order[i]]
-        gap, high = abs(now - before), max(now, before)
-        # No spacing is more than epsilon times the number, unless that is tiny: nearly all pairs
-        # need no closer look.
-        if 0.0 < gap <= ulps * (EPSILON * abs(high) + TINY) and gap <= ulps * np.spacing(high):
-            found += 1
-        before = now
-    return found
+def _count_near_ties(
+    first: int, last: int, n_chunks: int, order: Index, time: Rows, ulps: int, count: Index
+) -> None:
+    """Times of each chunk of rows that nearly equal the one before."""
+    n = order.size
+    for c in range(first, last):
+        begin, stop = max(n * c // n_chunks, 1), n * (c + 1) // n_chunks
+        before = time[order[begin - 1]]
+        found = 0
+        for i in range(begin, stop):
+            now = time[order[i]]
+            gap, high = abs(now - before), max(now, before)
+            # No spacing is more than epsilon times the number, unless that is tiny: nearly all
+            # pairs need no closer look.
+            if 0.0 < gap <= ulps * (EPSILON * abs(high) + TINY) and gap <= ulps * np.spacing(high):
+                found += 1
+            before = now
+        count[c] = found
+
+
+def count_near_ties(order: Index, time: Rows, ulps: int, runtime: Runtime) -> int:
+    if order.size == 0:
+        return 0
+    n_chunks = _n_chunks(order.size)
+    count = np.empty(n_chunks, np.int64)
+    runtime.run(_count_near_ties, n_chunks, n_chunks, order, time, ulps, count)
+    return int(count.sum())
 
 
 @kernel
@@ -175,7 +190,7 @@ def tally(
     order: Index, time: Rows, code: AnyArray, weight: Rows, n_codes: int, runtime: Runtime
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     n = order.size
-    n_chunks = max(1, min(MAX_CHUNKS, n // CHUNK_ROWS))
+    n_chunks = _n_chunks(n)
     count = np.empty(n_chunks, np.int64)
     runtime.run(_count_times, n_chunks, n_chunks, order, time, count)
     m = int(count.sum())
@@ -183,3 +198,7 @@ def tally(
     start = np.cumsum(count) - count
     runtime.run(_tally, n_chunks, n_chunks, order, time, code, weight, start, distinct, sums)
     return distinct, sums
+
+
+def _n_chunks(n_rows: int) -> int:
+    return max(1, min(MAX_CHUNKS, n_rows // CHUNK_ROWS))

@@ -49,7 +49,7 @@ def cut_into_groups(
     return EventGroups(w, event_weight, group_ptr, events[keep], tied[keep], starts_stratum)
 
 
-def count_near_ties(order: Index, time: Rows, ulps: int) -> int:
+def count_near_ties(order: Index, time: Rows, ulps: int, runtime: Runtime) -> int:
     """Number of neighbouring times, in `order`, that differ by few units in the last place."""
     t = time[order]
     high, gap = np.maximum(t[1:], t[:-1]), np.abs(np.diff(t))

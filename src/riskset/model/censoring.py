@@ -168,10 +168,14 @@ class CensoringDistribution:
             times=self.times,
         )
 
-    def taken(self, order: Index) -> "CensoringDistribution":
-        """G of the rows in another order (n,)."""
-        weight = None if self.weight is None else self.weight[order]
-        return replace(self, group=self.group[order], own=self.own[order], weight=weight, times=())
+    def taken(self, rows: Index) -> "CensoringDistribution":
+        """G of some rows, or of all in another order."""
+        weight = None if self.weight is None else self.weight[rows]
+        return replace(self, group=self.group[rows], own=self.own[rows], weight=weight, times=())
+
+    def at_groups(self, groups: Index) -> "CensoringDistribution":
+        """G at the times of some groups of events."""
+        return replace(self, at_events=self.at_events[:, groups])
 
     @classmethod
     def given(cls, outcome: Outcome, probability: Rows) -> "CensoringDistribution":

@@ -107,7 +107,10 @@ class PartialLikelihood(OutcomeLikelihood):
     @functools.cached_property
     def _has_heavy_rows(self) -> bool:
         """Whether the weights of events differ so much that `_balance_residuals` matters."""
-        weight = self.outcome.weight[self.outcome.is_event & (self.outcome.weight > 0)]
+        weight = self.outcome.weight
+        if weight.min() == weight.max():
+            return False
+        weight = weight[self.outcome.is_event & (weight > 0)]
         return bool(weight.size and weight.max() > MAX_EVEN_WEIGHT_RATIO * weight.min())
 
     def as_partial(self) -> Self:
@@ -177,6 +180,10 @@ class CoxLoss(PartialLikelihood):
     def shifted(self, offset: Rows, runtime: Runtime) -> "CoxLoss":
         """The same likelihood with another offset, run elsewhere."""
         return replace(self, outcome=self.outcome.shifted(offset), runtime=runtime)
+
+    def of_rows(self, rows: Index) -> "CoxLoss":
+        """The same likelihood of some rows, in the given order."""
+        return replace(self, outcome=self.outcome.of_rows(rows), limit=None)
 
     def in_risk_order(self) -> "CoxLoss":
         """The same likelihood, on all risk sets, of the rows in their order."""

@@ -88,6 +88,18 @@ class FineGrayLoss(PartialLikelihood):
         other.__dict__["tails"] = self.tails
         return other
 
+    def of_rows(self, rows: Index) -> "FineGrayLoss":
+        """The same likelihood of some rows, in the given order, with G of all."""
+        outcome = self.outcome.of_rows(rows)
+        order = self.outcome.risk.order
+        place = np.empty_like(order)
+        place[order] = np.arange(order.size)
+        risk = outcome.risk
+        last = place[rows[risk.order[risk.group_ptr[1:] - 1]]]
+        group = np.searchsorted(self.outcome.risk.group_ptr, last, side="right") - 1
+        censoring = self.censoring.taken(rows).at_groups(group)
+        return replace(self, outcome=outcome, censoring=censoring, limit=None)
+
     def in_risk_order(self) -> "FineGrayLoss":
         """The same likelihood, on all risk sets, of the rows in their order."""
         censoring = self.censoring.taken(self.outcome.risk.order)

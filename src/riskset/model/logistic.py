@@ -89,6 +89,10 @@ class LogisticLoss(OutcomeLikelihood):
         """1 for an event, -1 for none (n,)."""
         return np.where(self.outcome.is_event, 1.0, -1.0)
 
+    def of_rows(self, rows: Index) -> "LogisticLoss":
+        """The same likelihood of some rows, in the given order."""
+        return replace(self, outcome=self.outcome.of_rows(rows), origin=None)
+
     def in_risk_order(self) -> "LogisticLoss":
         """All rows are one risk set, in any order."""
         return replace(self, outcome=self.outcome.in_risk_order(), origin=None)

@@ -75,6 +75,9 @@ class Loss(Protocol):
     def shifted(self, offset: Rows, runtime: Runtime) -> "Loss":
         """The same likelihood with another offset, run elsewhere."""
 
+    def of_rows(self, rows: Index) -> "Loss":
+        """The same likelihood of some rows, in the given order, on all risk sets."""
+
     def in_risk_order(self) -> "Loss":
         """The same likelihood, on all risk sets, of the rows in the order of these."""
 

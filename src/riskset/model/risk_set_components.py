@@ -5,14 +5,43 @@ from numpy.typing import NDArray
 
 from riskset._runtime import Runtime
 from riskset._types import Index, RiskSets
-from riskset.data.column_storage import DenseColumns
+from riskset.data.column_storage import BinaryColumns, DenseColumns
 from riskset.data.design import Design
 from riskset.model.loss import Loss
 from riskset.model.risk_set_limit import ranges_after, ranges_at_risk
 
-__all__ = ["components", "varying"]
+__all__ = ["components", "informative_columns", "varying"]
 
 FEW_ROWS = 64
+
+
+def informative_columns(design: Design, loss: Loss) -> NDArray[np.bool_]:
+    """Columns (p,) that vary among rows ever at risk together; the others drop out."""
+    known = np.zeros(design.n_features, dtype=bool)
+    if not loss.is_limit:
+        known = _varying_by_count(design, loss.risk)
+    if known.all():
+        return known
+    return known | varying(design, *components(loss), loss.runtime)
+
+
+def _varying_by_count(design: Design, risk: RiskSets) -> NDArray[np.bool_]:
+    """Binary columns (p,) with more ones, and more zeros, than there are rows never at risk.
+
+    Those of one stratum without late entry are all at risk together.
+    """
+    varies = np.zeros(design.n_features, dtype=bool)
+    if risk.own.size or np.count_nonzero(risk.starts_stratum) > 1:
+        return varies
+    n_used = int(np.count_nonzero(risk.weight > 0))
+    if risk.group_events[-1] == 0:
+        n_used -= int(risk.group_ptr[-1] - risk.group_ptr[-2])
+    n_unused = design.n_rows - n_used
+    for part in design.parts:
+        if isinstance(part, BinaryColumns):
+            n_ones = (part.block_ptr[:, 1:] - part.block_ptr[:, :-1]).sum(axis=0)
+            varies[part.columns] = (n_ones > n_unused) & (n_ones < n_used)
+    return varies
 
 
 def components(loss: Loss) -> tuple[Index, Index]:

@@ -90,6 +90,13 @@ class CurvatureModel:
             other.kept = self.kept.copy()
         return other
 
+    @classmethod
+    def given(cls, problem: NewtonProblem, columns: Index, matrix: Matrix) -> "CurvatureModel":
+        """That of some columns, as made elsewhere: as good as a sample of this problem."""
+        made = cls(problem)
+        made.columns, made.matrix, made._n_made = columns, matrix, FIRST_SAMPLES
+        return made
+
     def at(
         self,
         columns: Index,

@@ -24,7 +24,7 @@ from riskset.model.device import DeviceLoss
 from riskset.model.loss import Loss, bare
 from riskset.model.ordered_columns import OrderedColumns
 from riskset.model.replicates_likelihood import ReplicateWeights
-from riskset.model.risk_set_components import components, varying
+from riskset.model.risk_set_components import components, informative_columns
 from riskset.solve.rows import DeviceRows, HostRows, RowOperator
 
 __all__ = [
@@ -200,7 +200,7 @@ class Problem(NewtonProblem):
     ) -> "Problem":
         """Evaluate at 0 and look at every column once."""
         spread = _spread(design, loss)
-        informative = varying(design, *components(loss), loss.runtime)
+        informative = informative_columns(design, loss)
         spread[~informative | (spread <= 0)] = 1.0
         at_zero = _at_zero(design, loss, spread, informative)
         return cls(design, spread, informative, *at_zero, loss, copied)
