@@ -252,8 +252,15 @@ def _controls() -> list[Row]:
                 **{n: own[n] for n in ("hr", "hr_lower", "hr_upper", "log_hr", "se", "p")},
             }
             | {"calibrated_p": 0.4, "used": k != 7, "reason": "balance" if k == 7 else None}
+            | _by_others(log_hr - 0.1, math.hypot(se, 0.16))
+            | {"null_mean_without": 0.104 + k / 1000, "null_sd_without": 0.16 - k / 1000}
         )
     return rows
+
+
+def _by_others(log_hr: float, se: float) -> Row:
+    own = effect(log_hr, se, "calibrated_")
+    return {name: own[name] for name in own if "calibrated_hr" in name}
 
 
 def calibration(**changes: Any) -> Row:

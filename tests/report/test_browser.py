@@ -176,6 +176,13 @@ def test_no_text_of_a_figure_is_cut_off_or_overlaps_another(visit, path):
                 assert across <= 1 or along <= 3.5, (title, words, other)
 
 
+def test_no_text_of_the_coverage_of_controls_is_cut_off(visit, report):
+    page = visit(report(tables(), study(min_cell_count=0), min_cell_count=0).path)
+    found = [one for one in page.evaluate(TEXTS) if one[0].startswith("Coverage of the")]
+    ((_, width, _, texts),) = found
+    assert all(left >= -1 and right <= width + 1 for _, left, _, right, _ in texts)
+
+
 def test_it_is_dark_for_those_who_want_it(visit, whole):
     ground = "getComputedStyle(document.documentElement).backgroundColor"
     assert visit(whole.path, color_scheme="dark").evaluate(ground) == "rgb(20, 23, 27)"

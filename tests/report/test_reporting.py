@@ -1,5 +1,6 @@
 """What a reviewer asks for: the target trial, checklists, definitions and provenance."""
 
+import math
 import re
 
 import pytest
@@ -212,3 +213,44 @@ def test_a_cdm_says_what_it_is():
     del made["cdm_source"]
     with rs.omop.Cdm(made) as cdm:
         assert "cdm_source_name" not in cdm.source_facts()
+
+
+def test_coverage_by_level(report):
+    """By hand, of 4 controls: |z| of 0.5, 1, 1.8 and 3, and calibrated p of 0.8, 0.5, 0.2, 0.02."""
+    found = tables()
+    found["controls"] = [
+        row
+        | {"used": True, "hr": math.exp(z * 0.2), "log_hr": z * 0.2, "se": 0.2, "calibrated_p": p}
+        for row, z, p in zip(
+            found["controls"], (-0.5, 1.0, 1.8, -3.0), (0.8, 0.5, 0.2, 0.02), strict=False
+        )
+    ]
+    options = {"min_cell_count": 0, "about": study(min_cell_count=0)}
+    rows = report(found, **options).part["controls"]["tables"]["coverage"]
+    at = {row["level"]: (row["before"], row["after"]) for row in rows}
+    # The normal intervals of these levels reach to |z| of 0.126, 0.674, 1.645, 1.96 and 2.576.
+    assert at[0.1] == (0.0, 0.0)
+    assert at[0.5] == (0.25, 0.5)
+    assert at[0.9] == (0.5, 0.75)
+    assert at[0.95] == (0.75, 0.75)
+    assert at[0.99] == (0.75, 1.0)
+
+
+def test_controls_left_out(report):
+    options = {"min_cell_count": 0, "about": study(min_cell_count=0)}
+    made = report(tables(), **options)
+    words = (
+        "the mean of the systematic error is between 0.104 and 0.133, and its standard deviation"
+    )
+    assert words in made.text
+    assert "between 0.131 and 0.160" in made.text
+    (row, *_) = made.part["controls"]["tables"]["controls"]
+    assert row["calibrated_hr"] == pytest.approx(row["hr"] * math.exp(-0.1))
+    assert "Calibrated by all other controls" in made.text
+
+
+def test_controls_of_few_outcomes_are_not_known_by_those_left_out(report):
+    """Estimates of controls are not in the made-up results, so that all of them are hidden."""
+    rows = report().part["controls"]["tables"]["controls"]
+    assert {row["null_mean_without"] for row in rows} == {None}
+    assert {row["calibrated_hr_lower"] for row in rows} == {None}

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize
 
 import riskset as rs
 from cohort.golden import CONTROLS, table
@@ -264,3 +265,36 @@ def test_people_of_the_shared_adjustment_do_not_tell_a_few_who_were_left_out(tmp
     assert shown["suppressed"] == "target_effective, target_rows"
     assert shown["comparator_rows"] == own["comparator_rows"]
     assert shared.rows("attrition", adjustment=number) == []
+
+
+def test_each_control_is_left_out():
+    """Null distributions by a minimiser of SciPy; z tests with them, as EmpiricalCalibration's."""
+    controls = of_golden(1, 50, 1.0)
+    b = np.array([one.rows[0].effect.log_hr for one in controls])
+    se = np.array([one.rows[0].effect.se for one in controls])
+    rows, _ = calibrated(controls, "likelihood", 0.9)
+    for k in (0, 8, 49):
+
+        def loss(theta, k=k):
+            variance = np.exp(2 * theta[1]) + np.delete(se, k) ** 2
+            return 0.5 * np.sum(np.log(variance) + (np.delete(b, k) - theta[0]) ** 2 / variance)
+
+        best = minimize(
+            loss, [0.0, -1.0], method="Nelder-Mead", options={"xatol": 1e-9, "fatol": 1e-12}
+        )
+        mean, sd = best.x[0], np.exp(best.x[1])
+        row = rows[k]
+        assert row.null_mean_without == pytest.approx(mean, abs=1e-5)
+        assert row.null_sd_without == pytest.approx(sd, abs=1e-4)
+        assert np.log(row.calibrated_hr) == pytest.approx(b[k] - mean, abs=1e-5)
+        half = 1.6448536269514722 * np.hypot(sd, se[k])
+        ends = np.log([row.calibrated_hr_lower, row.calibrated_hr_upper])
+        assert ends == pytest.approx([b[k] - mean - half, b[k] - mean + half], abs=1e-3)
+        assert row.calibrated_p == pytest.approx(CONTROLS["leave_one_out_p"][k], rel=1e-3)
+
+
+def test_intervals_of_controls_that_are_left_out_agree_with_their_p():
+    rows, _ = calibrated(of_golden(1, 50, 1.0), "posterior", 0.95)
+    inside = [row.calibrated_hr_lower < 1 < row.calibrated_hr_upper for row in rows]
+    assert inside == [row.calibrated_p > 0.05 for row in rows]
+    assert 0 < sum(inside) < len(rows)

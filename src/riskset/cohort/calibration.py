@@ -17,7 +17,16 @@ from riskset.cohort.empirical_null.regression_posterior import ErrorPosterior, e
 from riskset.data.frame import data_frame
 from riskset.infer.wald import check_level
 
-__all__ = ["CalibratedEstimates", "Controls", "ErrorModel", "Method", "calibrate", "leave_one_out"]
+__all__ = [
+    "CalibratedEstimates",
+    "Controls",
+    "ErrorModel",
+    "LeftOut",
+    "Method",
+    "calibrate",
+    "leave_each_out",
+    "leave_one_out",
+]
 
 Numbers = NDArray[np.float64]
 Method = Literal["posterior", "likelihood"]
@@ -314,6 +323,39 @@ def leave_one_out(controls: Controls, method: Method = "posterior") -> Numbers:
         learned = _Learned.of(controls.without(int(k)), method)
         found.append(learned.p_values(controls.log_rr[k : k + 1], controls.se[k : k + 1])[0][0])
     return np.array(found)
+
+
+class LeftOut(NamedTuple):
+    """Each negative control by what all others say (n_negative,).
+
+    Calibrated log ratios with their limits, two-sided p, and mean and standard deviation of the
+    systematic error of the others by maximum likelihood.
+    """
+
+    log_rr: Numbers
+    lower: Numbers
+    upper: Numbers
+    p: Numbers
+    null_mean: Numbers
+    null_sd: Numbers
+
+
+def leave_each_out(
+    controls: Controls, method: Method = "posterior", level: float = 0.95
+) -> LeftOut:
+    """Calibrate each negative control by all others; at least 3 of these are needed."""
+    found = []
+    for k in np.flatnonzero(controls.is_negative).tolist():
+        others = controls.without(k)
+        learned, model = _Learned.of(others, method), None
+        if others.has_positive:
+            model = fit_error_model(others.log_rr, others.se, others.true_log_rr)
+        b, s = controls.log_rr[k : k + 1], controls.se[k : k + 1]
+        estimate, lower, upper, _ = learned.intervals(b, s, model, level)
+        p, _ = learned.p_values(b, s)
+        null = learned.null
+        found.append([estimate[0], lower[0], upper[0], p[0], null.mean, null.sd])
+    return LeftOut(*np.array(found, dtype=np.float64).reshape(-1, len(LeftOut._fields)).T)
 
 
 class _Learned(NamedTuple):

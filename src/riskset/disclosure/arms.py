@@ -21,6 +21,7 @@ from riskset.results.rows import ControlRow, EstimateRow
 __all__ = [
     "CALIBRATED",
     "EFFECT",
+    "OF_CONTROL",
     "OF_EFFECT",
     "RATES",
     "WITHOUT_EVENT",
@@ -36,6 +37,14 @@ EFFECT = ("hr", "hr_lower", "hr_upper", "log_hr", "se", "p", "one_sided_p", "llr
 CALIBRATED = tuple(f"calibrated_{name}" for name in EFFECT[:-1])
 OF_EFFECT = (*EFFECT, *CALIBRATED, "proportionality_p", "interaction_p")
 """Numbers that reveal an effect or how precise it is."""
+
+OF_CONTROL = (
+    *EFFECT[:6],
+    *(f"calibrated_{name}" for name in ("p", "hr", "hr_lower", "hr_upper")),
+    # With those of all controls, they lead to the estimate of the control.
+    "null_mean_without",
+    "null_sd_without",
+)
 
 PEOPLE = ("persons", "exposures")
 COUNTS = (*PEOPLE, "outcomes", "competing")
@@ -196,7 +205,7 @@ def _levels(rows: Sequence[Named], main: Named, least: int) -> list[set[str]]:
 
 def share_controls(rows: Sequence[ControlRow], results: Results) -> Iterator[ControlRow]:
     """Effects of controls, unless both arms together have few outcomes."""
-    hidden = dict.fromkeys((*EFFECT[:6], "calibrated_p"))
+    hidden = dict.fromkeys(OF_CONTROL)
     for row in rows:
         keys = {**run_of(row), "model": row.model, "reading": row.reading}
         estimates = [e for e in results.raw(EstimateRow, **keys) if e.role in ADJUSTED]

@@ -76,9 +76,7 @@ RULES: dict[str, SharingRule] = {
         over_time.share_curves, "value", "standard_error", "lower", "upper", "people", "events"
     ),
     "numbers_at_risk": _rule(over_time.share_at_risk, "people", "weighted", "effective"),
-    "controls": _rule(
-        arms.share_controls, "hr", "hr_lower", "hr_upper", "log_hr", "se", "p", "calibrated_p"
-    ),
+    "controls": _rule(arms.share_controls, *arms.OF_CONTROL),
     "diagnostics": _rule(people.share_diagnostics, "value"),
     "follow_up": _rule(over_time.share_quantiles, "days"),
     "follow_up_histogram": _rule(over_time.share_histogram, "people"),

@@ -63,6 +63,7 @@ thead th{border-bottom:2px solid var(--soft);vertical-align:bottom}
 tbody th{font-weight:400;min-width:9rem}
 th.n,td.n{text-align:right;font-variant-numeric:tabular-nums}
 td.n span{white-space:nowrap}
+thead th.n[scope=col]{max-width:8rem}
 tr.group th{font-weight:600;background:var(--card)}
 tr.main th,tr.main td{font-weight:600}
 th button{font:inherit;font-weight:600;color:inherit;background:none;border:0;padding:0;

@@ -55,7 +55,8 @@ STORED = {
 ROW_GROUP = 1 << 14
 
 LATER_COLUMNS = frozenset(
-    {"reason_values", "message_values", "outcomes"}
+    {"reason_values", "message_values", "outcomes", "null_mean_without", "null_sd_without"}
+    | {f"calibrated_hr{end}" for end in ("", "_lower", "_upper")}  # of controls
     | {f"{of}{how}_p" for of in ("", "calibrated_") for how in ("holm", "fdr")}
 )
 """Columns that results of earlier versions lack."""

@@ -458,6 +458,15 @@ class ControlRow(OfComparison, table="controls"):
     calibrated_p: float | None = column(
         "effect", "p after calibration with all other controls", unit="p"
     )
+    calibrated_hr: float | None = column(
+        "effect", "hazard ratio after calibration with all other controls"
+    )
+    calibrated_hr_lower: float | None = column("effect", "lower limit of its interval")
+    calibrated_hr_upper: float | None = column("effect", "upper limit")
+    null_mean_without: float | None = column(
+        "effect", "`null_mean` of the table `calibration` without this control"
+    )
+    null_sd_without: float | None = column("effect", "`null_sd` without this control")
     used: bool = column("summary", "whether it was used for calibration")
     reason: str | None = column("summary", "reason if it was not used")
 

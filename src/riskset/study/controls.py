@@ -9,9 +9,10 @@ import numpy as np
 from riskset.cohort.calibration import (
     CalibratedEstimates,
     Controls,
+    LeftOut,
     Method,
     calibrate,
-    leave_one_out,
+    leave_each_out,
 )
 from riskset.disclosure.rows import known, number
 from riskset.results.column_groups import EffectColumns
@@ -104,11 +105,12 @@ def _control_rows(
     pairs: list[tuple[CalibratedOutcome, EstimateRow]], result: CalibratedEstimates, method: Method
 ) -> list[ControlRow]:
     used = set(result.controls.outcome_id.tolist())
-    calibrated_p: dict[str, float] = {}
+    by_others: dict[str, dict[str, Any]] = {}
     if result.status == "ok":
         negative = result.controls.outcome_id[result.controls.is_negative].tolist()
-        p = leave_one_out(result.controls, method)
-        calibrated_p = dict(zip(negative, p.tolist(), strict=True))
+        left_out = leave_each_out(result.controls, method, result.level)
+        for name, own in zip(negative, zip(*left_out, strict=True), strict=True):
+            by_others[name] = _by_others(LeftOut(*own))
     rows = []
     for one, row in pairs:
         name, reason = one.outcome_name, None
@@ -122,13 +124,26 @@ def _control_rows(
                 outcome=name,
                 true_hr=number(one.true_hr),
                 status=row.status,
-                calibrated_p=calibrated_p.get(name),
                 used=name in used,
                 reason=reason,
                 **effect,
+                **by_others.get(name, {}),
             )
         )
     return rows
+
+
+def _by_others(own: LeftOut) -> dict[str, Any]:
+    """Columns of a control that was calibrated by all others."""
+    values = {
+        "calibrated_p": own.p,
+        "calibrated_hr": np.exp(own.log_rr),
+        "calibrated_hr_lower": np.exp(own.lower),
+        "calibrated_hr_upper": np.exp(own.upper),
+        "null_mean_without": own.null_mean,
+        "null_sd_without": own.null_sd,
+    }
+    return {name: known(float(value)) for name, value in values.items()}
 
 
 def _summary(result: CalibratedEstimates, model: str, reading: str) -> CalibrationRow:

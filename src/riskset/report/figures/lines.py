@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from riskset._ticks import log_ticks, nice_ticks
 from riskset.report.axes import AxisScale, bottom_axis, key, left_axis, legend
 from riskset.report.markup import Markup, join
-from riskset.report.number_format import short
+from riskset.report.number_format import short, short_percent
 from riskset.report.svg import (
     LEFT,
     RIGHT,
@@ -20,7 +20,7 @@ from riskset.report.svg import (
 )
 from riskset.report.translations import Translations
 
-__all__ = ["cross_validation_figure", "profile_figure", "weeks_figure"]
+__all__ = ["coverage_figure", "cross_validation_figure", "profile_figure", "weeks_figure"]
 
 TOP, BOTTOM = 30.0, 290.0
 CUT = 3.841458820694124 / 2
@@ -92,6 +92,22 @@ def cross_validation_figure(
         )
         parts.append(shape)
     return DrawnFigure(BOTTOM + 50, join(*parts))
+
+
+def coverage_figure(rows: Sequence[Mapping[str, float]], say: Translations) -> DrawnFigure:
+    """Shares of intervals with the truth inside (``before``, ``after``) by their ``level``."""
+    x, y = AxisScale(0, 1, end=RIGHT - 14), AxisScale(0, 1, BOTTOM, TOP)
+    ticks = [k / 5 for k in range(6)]
+    parts: list[Markup] = [
+        left_axis(y, x, ticks, say("coverage.y_axis"), short_percent),
+        bottom_axis(x, BOTTOM, ticks, say("coverage.level"), short_percent),
+        polyline([(x(0), y(0)), (x(1), y(1))], "rule"),
+    ]
+    items = [(line(-18, 0, 18, 0, "rule"), say("coverage.nominal"))]
+    for name, class_ in (("before", "c"), ("after", "t")):
+        parts.append(step([(x(row["level"]), y(row[name])) for row in rows], class_))
+        items.append((line(-18, 0, 18, 0, class_), say(f"coverage.{name}")))
+    return DrawnFigure(BOTTOM + 50, join(*parts, key(items)[0]))
 
 
 def weeks_figure(

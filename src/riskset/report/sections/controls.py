@@ -1,9 +1,11 @@
 """Negative controls: estimates of effects that do not exist, and the error that they reveal."""
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from riskset.report.figures.funnel import controls_figure
+from riskset.report.figures.lines import coverage_figure
 from riskset.report.markup import Markup, join
 from riskset.report.number_format import percent, significant, with_limits
 from riskset.report.page import Facts, Page, ReportRow, TableColumn
@@ -18,7 +20,9 @@ FACTS = [
     if column.kind != "id" and not name.startswith("error_")
 ]
 CONTROL = (
-    "outcome", "true_hr", "hr", "hr_lower", "hr_upper", "se", "p", "calibrated_p", "used", "reason",
+    "outcome", "true_hr", "hr", "hr_lower", "hr_upper", "se", "p", "calibrated_hr",
+    "calibrated_hr_lower", "calibrated_hr_upper", "calibrated_p", "null_mean_without",
+    "null_sd_without", "used", "reason",
 )  # fmt: skip
 REGION = ("region_se", "region_lower", "region_upper")
 
@@ -33,16 +37,44 @@ def collect(part: ReportPart) -> dict[str, Any]:
         if main.effect.hr is not None and main.effect.se is not None:
             estimate = {"hr": main.effect.hr, "se": main.effect.se}
     calibration = first(source.read(CalibrationRow, **keys))
+    controls = source.read(ControlRow, **keys)
     return {
         "calibration": calibration and record(calibration, FACTS),
         "estimate": estimate,
         "tables": {
             "controls": [
                 record(row, CONTROL) | {"label": source.label("outcomes", row.outcome)}
-                for row in source.read(ControlRow, **keys)
-            ]
+                for row in controls
+            ],
+            "coverage": _coverage(controls),
         },
     }
+
+
+def _coverage(controls: Sequence[ControlRow]) -> list[ReportRow]:
+    """For levels of confidence, shares of the negative controls whose intervals have 1 inside.
+
+    These are the normal intervals, and those that are calibrated by all other controls. An interval
+    has 1 inside if p is at least 1 less its level.
+    """
+    p, calibrated = [], []
+    for row in controls:
+        is_known = row.hr and row.se and math.isfinite(row.hr) and math.isfinite(row.se)
+        if row.true_hr == 1 and row.used and row.calibrated_p is not None and is_known:
+            assert row.hr is not None
+            assert row.se is not None
+            p.append(math.erfc(abs(math.log(row.hr)) / row.se / math.sqrt(2)))
+            calibrated.append(row.calibrated_p)
+    if not p:
+        return []
+    return [
+        {
+            "level": level,
+            "before": sum(one >= 1 - level for one in p) / len(p),
+            "after": sum(one >= 1 - level for one in calibrated) / len(calibrated),
+        }
+        for level in (k / 100 for k in range(1, 100))
+    ]
 
 
 def render(page: Page, content: Facts) -> Markup:
@@ -55,6 +87,8 @@ def render(page: Page, content: Facts) -> Markup:
         "controls",
         _words(page, content["calibration"]),
         _figure(page, content, negative),
+        _coverage_figure(page, content["tables"]["coverage"]),
+        _without(page, rows),
         _table(page, rows),
     )
 
@@ -98,16 +132,52 @@ def _figure(page: Page, content: Facts, negative: list[ReportRow]) -> Markup:
     )
 
 
+def _coverage_figure(page: Page, rows: list[ReportRow]) -> Markup | None:
+    say = page.say
+    if not rows:
+        return None
+    columns = [
+        TableColumn(say("coverage.level"), ("level",), lambda v: percent(v, 2)),
+        TableColumn(say("coverage.before"), ("before",), percent),
+        TableColumn(say("coverage.after"), ("after",), percent),
+    ]
+    at = next(row for row in rows if row["level"] == 0.95)
+    return page.figure(
+        "coverage",
+        coverage_figure(rows, say),
+        page.table("coverage", say("coverage.table"), columns, rows),
+        before=percent(at["before"], 2),
+        after=percent(at["after"], 2),
+    )
+
+
+def _without(page: Page, rows: list[ReportRow]) -> Markup | None:
+    """How far a single control decides about the systematic error."""
+    known = [row for row in rows if row["null_mean_without"] is not None]
+    if not known:
+        return None
+    means, sds = (sorted(row[f"null_{name}_without"] for row in known) for name in ("mean", "sd"))
+    ends = {"low": means[0], "high": means[-1], "low_sd": sds[0], "high_sd": sds[-1]}
+    return page.paragraph(
+        "controls.without", **{name: significant(value) for name, value in ends.items()}
+    )
+
+
 def _table(page: Page, rows: list[ReportRow]) -> Markup:
     say = page.say
     names = ["hr", "p"]
     if any(row["true_hr"] != 1 for row in rows):
         names.insert(0, "true_hr")
-    if any(row["calibrated_p"] is not None for row in rows):
-        names.append("calibrated_p")
     columns = [
         TableColumn.text(say("controls.outcome"), "label"),
         *page.columns(ControlRow, *names),
+    ]
+    if any(row["calibrated_p"] is not None for row in rows):
+        group = say("controls.by_others")
+        titles = {name: f"column.of_{name}" for name in ("calibrated_hr", "calibrated_p")}
+        columns += page.columns(ControlRow, *titles, group=group, **titles)
+        columns.append(TableColumn.number(say("controls.mean"), "null_mean_without", group=group))
+    columns += [
         TableColumn.text(
             say("controls.in_use"), "used", lambda v: say("word.yes" if v else "word.no")
         ),
