@@ -36,6 +36,7 @@ BLOCK_NUMBERS = 1 << 24
 """Numbers in a dense block of columns (128 MB)."""
 
 MAX_BLOCK = 32
+"""Columns in such a block."""
 
 
 def column_blocks(n_rows: int, columns: Index) -> Iterator[slice]:

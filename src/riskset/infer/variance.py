@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from riskset._runtime import one_blas_thread
 from riskset._types import Features, Index, Matrix, Rows
 from riskset.data.design import Design
-from riskset.infer.residuals import column_blocks, pieces_at
+from riskset.infer.residuals import MAX_BLOCK, column_blocks, pieces_at
 from riskset.infer.subdistribution import below_highest
 from riskset.model.cox import Prepared
 from riskset.model.loss import Loss
@@ -232,6 +232,7 @@ def model_covariance(
     return Covariance("model", columns, inverse, inverse.matrix, design.scale)
 
 
+@one_blas_thread
 def influence(
     loss: Loss, design: Design, eta: Rows, inverse: GeneralizedInverse, columns: Index
 ) -> Matrix:
@@ -247,10 +248,18 @@ def influence(
     out = np.empty((design.n_rows, columns.size))
     for block in column_blocks(design.n_rows, columns):
         combination = inverse.basis @ inverse.basis[columns[block]].T
-        values = np.empty((design.n_rows, combination.shape[1]))
-        for k in range(combination.shape[1]):
-            values[:, k] = design.product(combination[:, k], runtime=loss.runtime)
-        out[:, block] = contributions(values)
+        out[:, block] = contributions(_products(loss, design, combination))
+    return out
+
+
+def _products(loss: Loss, design: Design, combination: Matrix) -> Matrix:
+    """Stored columns times each column of a matrix (p, k): (n, k)."""
+    n, p = design.n_rows, design.n_features
+    if p <= MAX_BLOCK and 2 * design.n_entries() > n * p:  # dense: one pass instead of k
+        return np.asarray(design.stored() @ combination)
+    out = np.empty((n, combination.shape[1]))
+    for k in range(combination.shape[1]):
+        out[:, k] = design.product(combination[:, k], runtime=loss.runtime)
     return out
 
 
