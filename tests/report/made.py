@@ -457,6 +457,7 @@ def _table1() -> list[Row]:
         row: Row = {
             "adjustment": 1,
             "number": k + 1,
+            "item": k + 1,
             "covariate_id": str(1000 * k + 210),
             "section": section,
             "label": label,

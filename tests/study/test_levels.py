@@ -72,11 +72,15 @@ def test_the_balance_has_every_level_and_says_what_belongs_together(found):
 
 def test_a_pattern_means_every_level_in_order(found):
     rows = found.rows("table1")
-    assert [(row["section"], row["label"]) for row in rows] == [
-        *(("Group", f"g={level}") for level in "abcde"),
-        ("Others", "age"),
+    assert [(row["section"], row["kind"], row["label"]) for row in rows] == [
+        (None, "people", ""),
+        ("Group", "category", "g"),
+        *(("Group", "level", level) for level in "abcde"),
+        ("Others", "mean", "age"),
     ]
-    assert [row["before_target"] for row in rows[:5]] == [0.3, 0.175, 0.175, 0.175, 0.175]
+    levels = rows[2:7]
+    assert [row["before_target"] for row in levels] == [0.3, 0.175, 0.175, 0.175, 0.175]
+    assert [row["before_target_count"] for row in levels] == COUNTS[1]
 
 
 def with_rare_first_level(n=400):

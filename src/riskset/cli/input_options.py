@@ -87,6 +87,7 @@ class ColumnOptions(FollowUpOptions):
     drop: list[str] | None = column("drop", more=REPEATED)
     reference: list[str] | None = column("reference", metavar="COL=LEVEL", more=REPEATED)
     missing: MissingRule | None = column("missing", metavar=None)
+    covariate_labels: Path | None = column("covariate_labels", metavar="FILE")
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -141,6 +141,7 @@ def _coefficients(model: "rs.Cox | rs.FineGray", interval: "ConfidenceInterval |
         titles.append(f"{100 * interval.level:g}% interval")
     rows: list[tuple[str, list[str]]] = []
     lost = model._not_estimated
+    labels = model._columns.labels.texts(model.covariates_)
     for j in _shown(model, error, () if interval is None else interval.names):
         name = model.covariates_[j]
         row = [plain_number(model.coef_[j]), ratio(model.coef_[j])]
@@ -153,7 +154,7 @@ def _coefficients(model: "rs.Cox | rs.FineGray", interval: "ConfidenceInterval |
             is_defined = lower <= upper
             row.append(f"{ratio(lower)} to {ratio(upper)}" if is_defined else UNDEFINED)
         row += [""] * (len(titles) - len(row))
-        rows.append((name, row))
+        rows.append((labels[j], row))
     widths = [
         max(map(len, column)) for column in zip(titles, *(row for _, row in rows), strict=True)
     ]

@@ -6,6 +6,7 @@ Each function takes a `Population`, or the result of an earlier step. Adjustment
 
 from riskset.cohort.adjustment import Adjustment, Step, restrict
 from riskset.cohort.attrition_table import Attrition, attrition
+from riskset.cohort.baseline_table import Table1, table1
 from riskset.cohort.calibration import CalibratedEstimates, Controls, calibrate
 from riskset.cohort.covariate_balance import Balance, balance
 from riskset.cohort.covariate_filter import TidyInfo, tidy
@@ -33,6 +34,7 @@ from riskset.cohort.settings import (
     OutcomeModel,
     PropensityModel,
     Stratify,
+    Table1Options,
     Tidy,
     Trim,
     Weight,
@@ -76,6 +78,8 @@ __all__ = [
     "Step",
     "Stratify",
     "Subgroup",
+    "Table1",
+    "Table1Options",
     "Tidy",
     "TidyInfo",
     "Trim",
@@ -109,6 +113,7 @@ __all__ = [
     "share_subgroups",
     "stratify",
     "survival",
+    "table1",
     "tidy",
     "trim",
     "weight",

@@ -18,6 +18,8 @@ __all__ = ["as_design", "coefficient_frame"]
 def as_design(X: object, n_rows: int | None = None) -> Design:
     """A Design from any table of covariates; categories become ``column=level``, for every level.
 
+    The covariates of a `Dataset` with labels have these for names, and their own names for keys.
+
     Another number of rows, and missing or infinite values, raise "BadCovariates".
     """
     try:
@@ -36,7 +38,7 @@ def as_design(X: object, n_rows: int | None = None) -> Design:
 
 def _design(X: object) -> Design:
     if isinstance(X, Dataset):
-        return X.design
+        return X.labels.labelled(X.design)
     if isinstance(X, Design):
         return X
     if sp.issparse(X):

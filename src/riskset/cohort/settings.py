@@ -23,6 +23,7 @@ __all__ = [
     "OutcomeModel",
     "PropensityModel",
     "Stratify",
+    "Table1Options",
     "Tidy",
     "Trim",
     "Weight",
@@ -234,6 +235,24 @@ class BalanceOptions(Settings):
     )
     variance: Literal["auto", "counts", "weights", "strata"] = setting(
         "how the variance of a difference is estimated", "auto", only_python=True
+    )
+
+
+@settings
+class Table1Options(Settings):
+    """The statistics of Table 1."""
+
+    statistic: Literal["mean", "median"] = setting(
+        "how numbers are shown: mean (SD), or median [IQR]", "mean"
+    )
+    mean: tuple[str, ...] = setting(
+        "names, keys or labels of covariates shown by mean (SD); * stands for any characters", ()
+    )
+    median: tuple[str, ...] = setting("names, keys or labels of covariates shown by median", ())
+    sd: Literal["before", "current"] = setting(
+        "the standard deviation that divides differences after adjustment: of the people before "
+        "adjustment, or of the current ones",
+        "before",
     )
 
 

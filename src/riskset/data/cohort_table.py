@@ -14,6 +14,7 @@ from riskset._errors import InputError
 from riskset._messages import Note
 from riskset._types import AnyArray
 from riskset.data.checks import complain_rows
+from riskset.data.covariate_labels import CovariateLabels
 from riskset.data.csv_file import TextRules, as_key
 from riskset.data.database import Database
 from riskset.data.dates import read_day
@@ -100,10 +101,12 @@ def covariates_of(
     unknown_rows: UnknownRows = "error",
     reference: Mapping[str, str] | None = None,
     missing: MissingRule = "error",
+    labels: CovariateLabels | None = None,
 ) -> tuple[Design, tuple[Note, ...]]:
     """Covariates of everybody, in a file that is mapped into memory.
 
-    `columns` of the table are covariates; see `FrameEncoder.fit` for `reference` and `missing`.
+    `columns` of the table are covariates; see `FrameEncoder.fit` for `reference` and `missing`. Of
+    `labels`, only the references count here; the design keeps the names of the columns.
     `long` is a long table (row, covariate, value), or a design in a file. If `design_file` (.rsd)
     exists it is opened, otherwise it is written.
     """
@@ -112,7 +115,9 @@ def covariates_of(
     long_design = design_file.with_name(f".{design_file.stem}-long.rsd")
     with Database() as database:
         table = identified(people.open(database), people.id, must_be_unique=long is not None)
-        encoder, wide = FrameEncoder.fit(table, columns, reference, missing)
+        labels = labels or CovariateLabels()
+        references = labels.references(reference, table, columns)
+        encoder, wide = FrameEncoder.fit(table, columns, references, missing)
         asked = CovariateFile(covariates=long, duplicates=duplicates, unknown_rows=unknown_rows)
         added = open_covariates(
             database,
@@ -122,12 +127,16 @@ def covariates_of(
             lambda names, place: LongOptions.find(asked, names, place, people.id),
         )
         design, _, _, notes = with_covariates(wide, table, added, long_design)
+        texts, has_long = table.texts, added is not None
+        unknown = labels.check(
+            design, columns=table.columns, texts=texts, has_long=has_long, place=table.words.place
+        )
         if long_design.exists() and not wide.n_features:
             os.replace(long_design, design_file)
         else:
             design.save(design_file)
             long_design.unlink(missing_ok=True)
-        notes = (*notes_on_missing(table, encoder), *notes)
+        notes = (*notes_on_missing(table, encoder), *notes, *unknown)
     return Design.open(design_file, verify=False), notes
 
 

@@ -76,6 +76,12 @@ class ColumnRoles:
         "covariate beside numbers, whose missing values become the mean",
         "error",
     )
+    covariate_labels: Any = setting(
+        "labels, groups, units and reference levels of covariates: a file or a data frame with the "
+        "columns ``name``, ``label``, ``group``, ``unit`` and ``reference``, or a mapping of names "
+        "to labels",
+        None,
+    )
     cause: int | str | None = setting("code or label of the event of interest", None)
     censored: str | None = setting(
         "label of censoring, if the events are text. Every other label is a cause", None

@@ -14,6 +14,7 @@ from riskset._messages import Note
 from riskset._types import AnyArray
 from riskset.data.checks import Places
 from riskset.data.column_roles import ColumnRoles
+from riskset.data.covariate_labels import CovariateLabels
 from riskset.data.database import Database
 from riskset.data.design import Design
 from riskset.data.frame import FrameEncoder, as_table
@@ -204,6 +205,11 @@ class Dataset:
         return self.design.n_rows
 
     @property
+    def labels(self) -> CovariateLabels:
+        """What readers call the covariates, if the data were read with `covariate_labels`."""
+        return self.schema.labels
+
+    @property
     def row_keys(self) -> AnyArray | None:
         """Exact identifiers of the rows: int64 or text."""
         return self.words.row_keys
@@ -244,16 +250,26 @@ def assemble(
     table = identified(table, roles.id, must_be_unique=long is not None)
     columns = OutcomeColumns.read(table, roles)
     covariates = roles.covariates_among(table.data_columns)
-    encoder, wide = FrameEncoder.fit(table, covariates, roles.reference, roles.missing)
+    labels = CovariateLabels.read(roles.covariate_labels)
+    reference = labels.references(roles.reference, table, covariates)
+    encoder, wide = FrameEncoder.fit(table, covariates, reference, roles.missing)
     design, options, n_dropped, notes = with_covariates(wide, table, long, design_file)
+    unknown = labels.check(
+        design,
+        columns=table.columns,
+        texts=table.texts,
+        has_long=long is not None,
+        place=table.words.place,
+    )
+    asked_once = replace(roles, cause=None, reference=None, covariate_labels=None)
     return Dataset(
         design,
-        Schema(replace(roles, cause=None, reference=None), encoder, options),
+        Schema(asked_once, encoder, options, labels),
         table.words,
         columns,
         cause=asked.cause,
         n_dropped=n_dropped,
-        notes=(*notes_on_columns(table, asked, roles, encoder), *notes),
+        notes=(*notes_on_columns(table, asked, roles, encoder), *notes, *unknown),
     )
 
 

@@ -200,6 +200,12 @@ class Design:
             tuple(factor for d in designs for factor in d.factors),
         )
 
+    def renamed(self, names: Mapping[str, str]) -> "Design":
+        """The same columns with other names, in the categories, too; keys stay."""
+        new = tuple(names.get(name, name) for name in self.names)
+        factors = tuple(tuple(names.get(name, name) for name in one) for one in self.factors)
+        return replace(self, names=column_names(new, None, len(new)), factors=factors)
+
     # ---------------------------------------------------------------- in a file
 
     @classmethod

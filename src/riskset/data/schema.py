@@ -1,11 +1,12 @@
 """How a data set was read, so that new data are read alike."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from riskset._errors import InputError
 from riskset.data.column_roles import ColumnRoles
+from riskset.data.covariate_labels import CovariateLabels
 from riskset.data.frame import FrameEncoder
 from riskset.data.long_query import LongColumns
 from riskset.data.long_table import find_columns
@@ -42,13 +43,15 @@ class LongOptions:
 class Schema:
     """How a data set was read, so that new data can be read alike.
 
-    `roles` has all columns that have a role, without `cause` and `reference`. The covariates of the
-    long table stand behind those of the wide table, which `encoder` reads.
+    `roles` has all columns that have a role, without `cause`, `reference` and `covariate_labels`.
+    The covariates of the long table stand behind those of the wide table, which `encoder` reads.
+    `labels` are what readers call them.
     """
 
     roles: ColumnRoles
     encoder: FrameEncoder
     long: LongOptions | None = None
+    labels: CovariateLabels = field(default_factory=CovariateLabels, compare=False)
 
     def long_options(
         self, columns: Sequence[str], place: str, asked: LongTableFormat
@@ -78,6 +81,7 @@ class Schema:
             "encoder": self.encoder.to_dict(),
             "time_digits": self.roles.time_digits,
             "censored": self.roles.censored,
+            **({"labels": self.labels.to_list()} if self.labels else {}),
             "long": None
             if long is None
             else {
@@ -99,4 +103,5 @@ class Schema:
             ColumnRoles.from_dict(state["roles"], **settings),
             FrameEncoder.from_dict(state["encoder"]),
             long,
+            CovariateLabels.from_list(state.get("labels") or ()),
         )

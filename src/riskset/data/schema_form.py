@@ -73,6 +73,16 @@ class LongForm(Form):
         return self
 
 
+class LabelForm(Form):
+    """A row of `CovariateLabels.to_list`."""
+
+    name: str
+    label: str | None = None
+    group: str | None = None
+    unit: str | None = None
+    reference: str | None = None
+
+
 class SchemaForm(Form):
     """`Schema.to_dict`."""
 
@@ -81,3 +91,4 @@ class SchemaForm(Form):
     time_digits: int | None
     censored: str | None = None
     long: LongForm | None
+    labels: list[LabelForm] = []

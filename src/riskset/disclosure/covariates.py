@@ -27,6 +27,7 @@ CoefficientT = TypeVar("CoefficientT", ScoreCoefficientRow, FlaggedCovariateRow)
 
 __all__ = [
     "DIFFERENCES",
+    "OF_ARM",
     "hidden_in_balance",
     "share_balance",
     "share_flagged",
@@ -43,6 +44,9 @@ DIFFERENCES = (
     *(f"generalisability_{arm}" for arm in (*ARMS, "both")),
 )
 """Numbers of a row of a balance that follow from several of its counts."""
+
+OF_ARM = ("", "_count", "_sd", "_lower", "_upper")
+"""Ends of the names of the numbers of an arm in a table of characteristics."""
 
 Sizes = Mapping[Cell, float]
 """Rows of both arms before and after; NaN if they are not known."""
@@ -215,23 +219,85 @@ def _agrees(sizes: NDArray[np.float64], limit: float, is_below: bool) -> NDArray
 def share_table1(
     rows: Sequence[CharacteristicRow], results: Results
 ) -> Iterator[CharacteristicRow]:
-    """Lines of the table of characteristics; they hide what the balance of a covariate hides."""
+    """Lines of the table of characteristics; they hide what the balance of a covariate hides.
+
+    A line of numbers hides what it has of an arm in which it is hidden how many of them are
+    missing, because together with the balance, where others stand for these, it tells how many; and
+    quartiles of few people. The difference of a category is hidden if that of a level is.
+    """
     adjustments = {row.adjustment for row in rows}
     shown = {
         (row.adjustment, row.covariate_id): row
         for adjustment in adjustments
         for row in results.shown(BalanceRow, adjustment=adjustment)
     }
-    for row in rows:
-        of = shown.get((row.adjustment, row.covariate_id or ""))
-        hidden = set()
-        for side in SIDES:
-            if of is None or of[f"{side}_smd"] is None:
-                hidden.add(f"{side}_smd")
-            for arm in ARMS:
-                if of is None or of[f"{side}_mean_{arm}"] is None:
-                    hidden |= {f"{side}_{arm}", f"{side}_{arm}_sd"}
-        yield without(row, hidden)
+    sizes = {number_of: _shown_sizes(number_of, results) for number_of in adjustments}
+    hidden = [_hidden_in_line(row, shown, sizes[row.adjustment], results.least) for row in rows]
+    of_item: dict[tuple[int, int], set[str]] = {}
+    for row, names in zip(rows, hidden, strict=True):
+        if row.kind in ("level", "missing"):
+            of_item.setdefault((row.adjustment, row.item), set()).update(names)
+    for row, names in zip(rows, hidden, strict=True):
+        if row.kind not in ("level", "missing"):
+            names |= _follows(row, of_item.get((row.adjustment, row.item), set()))
+        yield without(row, names)
+
+
+def _shown_sizes(number_of_it: int, results: Results) -> dict[Cell, tuple[object, object]]:
+    """Rows of both arms before and after, and their effective numbers, as they are shared."""
+    steps = results.shown(AttritionRow, adjustment=number_of_it)
+    first = min(steps, key=lambda row: row.number, default=AttritionRow())
+    made = next(iter(results.shown(AdjustmentRow, adjustment=number_of_it)), AdjustmentRow())
+    sizes: dict[Cell, tuple[object, object]] = {}
+    for arm in ARMS:
+        n = first[f"{arm}_exposures"]
+        sizes["before", arm] = (n, n)
+        sizes["after", arm] = (made[f"{arm}_rows"], made[f"{arm}_effective"])
+    return sizes
+
+
+def _hidden_in_line(
+    row: CharacteristicRow,
+    shown: Mapping[tuple[int, str], BalanceRow],
+    sizes: Mapping[Cell, tuple[object, object]],
+    least: int,
+) -> set[str]:
+    """Names to hide in a line by itself."""
+    hidden: set[str] = set()
+    if row.kind in ("people", "effective"):
+        for (side, arm), (n, effective) in sizes.items():
+            hidden |= {f"{side}_{arm}_count"} if n is None else set()
+            hidden |= {f"{side}_{arm}"} if effective is None else set()
+        return hidden
+    if row.covariate_id is None:
+        return hidden
+    of = shown.get((row.adjustment, row.covariate_id))
+    for side in SIDES:
+        if of is None or of[f"{side}_smd"] is None:
+            hidden.add(f"{side}_smd")
+        for arm in ARMS:
+            if of is None or of[f"{side}_mean_{arm}"] is None:
+                hidden |= _of_arm(side, arm)
+            n = sizes[side, arm][0]
+            if row.kind == "median" and (n is None or float(str(n)) < least):
+                hidden |= _of_arm(side, arm)
+    return hidden
+
+
+def _of_arm(side: str, arm: str) -> set[str]:
+    return {f"{side}_{arm}{end}" for end in OF_ARM}
+
+
+def _follows(row: CharacteristicRow, hidden: set[str]) -> set[str]:
+    """What follows from hidden numbers of the lines below: of levels, or of missing values."""
+    names: set[str] = set()
+    for side in SIDES:
+        arms = [arm for arm in ARMS if f"{side}_{arm}" in hidden]
+        if f"{side}_smd" in hidden or arms:
+            names.add(f"{side}_smd")
+        for arm in arms:
+            names |= _of_arm(side, arm)
+    return names
 
 
 def share_score_coefficients(

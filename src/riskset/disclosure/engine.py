@@ -64,7 +64,7 @@ RULES: dict[str, SharingRule] = {
     "balance": _rule(covariates.share_balance, *OF_SIDES, *covariates.DIFFERENCES),
     "table1": _rule(
         covariates.share_table1,
-        *(f"{side}_{arm}{end}" for side in SIDES for arm in ARMS for end in ("", "_sd")),
+        *(f"{side}_{arm}{end}" for side in SIDES for arm in ARMS for end in covariates.OF_ARM),
         *(f"{side}_smd" for side in SIDES),
     ),
     "outcome_coefficients": _rule(covariates.share_outcome_coefficients, "coef", *MEANS),

@@ -137,8 +137,9 @@ class HazardModel(HazardModelBase):
         -------
         data frame
             Data frame of the library of X: pandas, polars or Arrow. For other input it is pandas if
-            installed, otherwise Arrow. Columns: ``covariate`` (the index in pandas), ``coef``,
-            ``hazard_ratio``, ``hazard_ratio_lower``, ``hazard_ratio_upper``, ``standard_error``,
+            installed, otherwise Arrow. Columns: ``covariate`` (the index in pandas), ``label`` (if
+            the data were read with `covariate_labels`), ``coef``, ``hazard_ratio``,
+            ``hazard_ratio_lower``, ``hazard_ratio_upper``, ``standard_error``,
             ``robust_standard_error`` (if `is_robust_`), ``z``, ``p``, and ``reference`` (if the
             data have columns of text or categories): the level with which a level is compared.
             Interval, z and p use the robust standard error if `is_robust_`, and are NaN if it is
@@ -147,11 +148,11 @@ class HazardModel(HazardModelBase):
         """
         check_is_fitted(self, "coef_")
         coef = np.where(self._not_estimated, np.nan, self.coef_)
-        columns = {
-            "covariate": np.array(self.covariates_, dtype=object),
-            "coef": coef,
-            "hazard_ratio": _exp(coef),
-        }
+        columns = {"covariate": np.array(self.covariates_, dtype=object)}
+        if self._columns.labels:
+            texts = self._columns.labels.texts(self.covariates_)
+            columns["label"] = np.array(texts, dtype=object)
+        columns |= {"coef": coef, "hazard_ratio": _exp(coef)}
         error = self.robust_standard_error_ if self._is_robust else self.standard_error_
         lower, upper = wald_interval(self.coef_, error, level)
         columns |= {"hazard_ratio_lower": _exp(lower), "hazard_ratio_upper": _exp(upper)}

@@ -26,6 +26,7 @@ from riskset.data.checks import (
     is_missing,
 )
 from riskset.data.column_statistics import select_columns
+from riskset.data.covariate_labels import CovariateLabels
 from riskset.data.dataset import Dataset
 from riskset.data.design import Design
 from riskset.data.frame import FrameEncoder, as_table
@@ -67,6 +68,11 @@ class FittedColumns:
     encoder: FrameEncoder | None = None
     schema: Schema | None = None
     factors: Factors = ()
+
+    @property
+    def labels(self) -> CovariateLabels:
+        """What readers call the covariates, if X was a `Dataset` with labels."""
+        return CovariateLabels() if self.schema is None else self.schema.labels
 
     @property
     def references(self) -> dict[str, str]:

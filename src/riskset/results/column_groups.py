@@ -73,11 +73,21 @@ class BalanceColumns:
 class CharacteristicColumns:
     """A characteristic of both arms, before or after an adjustment."""
 
-    target: float | None = column("derived", "{of}")
+    target: float | None = column(
+        "derived", "proportion, mean, median or effective number{of} in the target group"
+    )
     comparator: float | None = column("derived", "the same in the comparator group")
+    target_count: int | None = column(
+        "count", "number of people in the target group; none if people have different weights"
+    )
+    comparator_count: int | None = column("count", "the same in the comparator group")
     target_sd: float | None = column("derived", "standard deviation of a mean")
     comparator_sd: float | None = column("derived", "the same in the comparator group")
-    smd: float | None = column("derived", "standardised difference")
+    target_lower: float | None = column("derived", "first quartile beside a median")
+    target_upper: float | None = column("derived", "third quartile")
+    comparator_lower: float | None = column("derived", "first quartile in the comparator group")
+    comparator_upper: float | None = column("derived", "third quartile")
+    smd: float | None = column("derived", "standardised difference; of a category, of all levels")
 
 
 @row_class

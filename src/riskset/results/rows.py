@@ -281,15 +281,18 @@ class CharacteristicRow(ResultRow, table="table1"):
 
     adjustment: int = column("id", "number of the adjustment")
     number: int = column("id", "order of the lines")
-    section: str = column("id", 'section, such as "Medical history"')
+    item: int = column("id", "number of the characteristic; its lines stand together")
+    section: str | None = column("id", 'section, such as "Medical history"')
     covariate_id: str | None = column("id", "key of the covariate")
-    label: str = column("id", "the characteristic")
-    kind: str = column("id", '"share" or "mean"')
-    before: CharacteristicColumns = group(
-        CharacteristicColumns, "before_", "proportion or mean in the target group"
+    label: str = column("id", "the characteristic, or a level of the category above it")
+    kind: str = column(
+        "id",
+        '"people", "effective" (sample size), "share", "mean", "median", "category" (a heading), '
+        '"level" or "missing"',
     )
+    before: CharacteristicColumns = group(CharacteristicColumns, "before_", " of people")
     after: CharacteristicColumns = group(
-        CharacteristicColumns, "after_", "the same after adjustment, weighted"
+        CharacteristicColumns, "after_", " of people, weighted, after adjustment"
     )
     suppressed: str = column("summary", SUPPRESSED, "")
 

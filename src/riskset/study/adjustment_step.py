@@ -1,7 +1,6 @@
 """The steps of an adjustment and of its balance."""
 
 import dataclasses
-import fnmatch
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,16 +12,16 @@ from riskset._errors import InputError
 from riskset._messages import Note, Sentence, Value
 from riskset._types import AnyArray, Rows, is_number
 from riskset.cohort.adjustment import Adjustment, AdjustmentStatus, Estimand, Kind, Step
-from riskset.cohort.covariate_balance import Balance, balance
+from riskset.cohort.covariate_balance import balance
 from riskset.cohort.matching import match
 from riskset.cohort.overlap import preference_score, score_bars
 from riskset.cohort.population import Population
 from riskset.cohort.stratification import stratify
 from riskset.cohort.trimming import trim
 from riskset.cohort.weighting import weight
-from riskset.results.column_groups import CharacteristicColumns
 from riskset.results.rows import AdjustmentRow, BalanceRow, CharacteristicRow, PreferenceRow
 from riskset.study.cache import StepResult
+from riskset.study.characteristic_lines import describe_people
 from riskset.study.propensity_step import ScoreStep, fit_score, status_of
 from riskset.study.sections import Table1Section
 from riskset.study.source import AnalysedPeople
@@ -33,12 +32,9 @@ __all__ = [
     "adjust",
     "balance_of",
     "balance_rows",
-    "characteristic_rows",
 ]
 
 ARMS = ("target", "comparator")
-MAX_CHARACTERISTICS = 100
-"""Shown unless the study says which."""
 N_BARS = 100
 
 
@@ -190,21 +186,21 @@ class BalanceStep(StepResult, step="balance"):
     """The balance of every covariate, as `Balance.columns`, and its summary in `row`.
 
     `is_balanced` is by the rule of the analysis; None where no difference is known. Each of
-    `factors` lists covariates that are the levels of one. `chosen` has section and place of the
-    covariates of the table of characteristics.
+    `factors` lists covariates that are the levels of one. `characteristics` are the lines of the
+    table of characteristics.
     """
 
     row: AdjustmentRow
     is_balanced: bool | None
     factors: list[list[str]]
-    chosen: list[tuple[str, int]]
+    characteristics: list[CharacteristicRow]
     columns: dict[str, AnyArray]
 
 
 def balance_of(people: AnalysedPeople, sections: Sequence[Table1Section]) -> BalanceStep:
     """The balance of every covariate, as columns, and its summary."""
     measured = balance(people.cohort.design, people.people, settings=people.analysis.balance)
-    chosen, missing = _chosen(measured, sections)
+    characteristics, missing = describe_people(people, measured, sections)
     before, after = measured.summary("before"), measured.summary("after")
     summary: dict[str, Any] = {
         "n_covariates": len(measured.names),
@@ -231,7 +227,7 @@ def balance_of(people: AnalysedPeople, sections: Sequence[Table1Section]) -> Bal
         row=AdjustmentRow.of(summary),
         is_balanced=bool(measured.after.balanced[known].all()) if known.any() else None,
         factors=[list(factor) for factor in measured.factors],
-        chosen=chosen,
+        characteristics=characteristics,
         columns={name: _array(column) for name, column in measured.columns().items()},
     )
 
@@ -256,63 +252,6 @@ def balance_rows(
         analysis_id, domain = by_text.get(row["covariate_id"], (None, None))
         row |= {"analysis_id": analysis_id, "domain": domain}
         yield BalanceRow.of(row | {"adjustment": adjustment, "category": category.get(row["name"])})
-
-
-def _chosen(
-    covariates: Balance, sections: Sequence[Table1Section]
-) -> tuple[list[tuple[str, int]], list[str]]:
-    """Section and place of the covariates of the table of characteristics; names of none."""
-    if not sections:
-        return _unasked(covariates), []
-    keys = list(map(str, covariates.keys))
-    chosen, missing = [], []
-    for section in sections:
-        for pattern in section.covariates:
-            of_it = [
-                (section.section, k)
-                for k in range(len(keys))
-                if pattern == keys[k] or fnmatch.fnmatchcase(covariates.names[k], pattern)
-            ]
-            chosen += of_it
-            missing += [] if of_it else [pattern]
-    return chosen, missing
-
-
-def _unasked(covariates: Balance) -> list[tuple[str, int]]:
-    """All covariates, or the most common ones of more than can be read."""
-    p = len(covariates.names)
-    if p <= MAX_CHARACTERISTICS:
-        return [("Covariates", k) for k in range(p)]
-    share = np.abs(covariates.before.mean_target) + np.abs(covariates.before.mean_comparator)
-    share[~covariates.is_binary] = np.inf  # such as age, of which there are few
-    most = np.sort(np.argsort(-share, kind="stable")[:MAX_CHARACTERISTICS])
-    return [(f"The {most.size} most common of {p:,} covariates", int(k)) for k in most]
-
-
-def characteristic_rows(step: BalanceStep, adjustment: int) -> Iterator[CharacteristicRow]:
-    """Lines of the table of characteristics."""
-    columns = step.columns
-
-    def of_side(side: str, k: int, is_binary: bool) -> CharacteristicColumns:
-        sd = {f"{arm}_sd": float(columns[f"{side}_sd_{arm}"][k]) for arm in ARMS}
-        return CharacteristicColumns(
-            **{arm: float(columns[f"{side}_mean_{arm}"][k]) for arm in ARMS},
-            **({} if is_binary else sd),
-            smd=float(columns[f"{side}_smd"][k]),
-        )
-
-    for number, (section, k) in enumerate(step.chosen, start=1):
-        is_binary = bool(columns["is_binary"][k])
-        yield CharacteristicRow(
-            adjustment=adjustment,
-            number=number,
-            section=section,
-            covariate_id=str(columns["covariate_id"][k]),
-            label=str(columns["name"][k]),
-            kind="share" if is_binary else "mean",
-            before=of_side("before", k, is_binary),
-            after=of_side("after", k, is_binary),
-        )
 
 
 def _plain(value: Any) -> Any:

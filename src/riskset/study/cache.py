@@ -31,7 +31,7 @@ from riskset.results.columns import ResultRow
 __all__ = ["ResultT", "StepCache", "StepResult", "digest"]
 
 FACTS = "facts"
-CONTENT = 10
+CONTENT = 11
 """Version of what steps store; a result of another version is computed again."""
 
 

@@ -15,6 +15,7 @@ from riskset._settings import as_dict
 from riskset._types import AnyArray
 from riskset.cohort.adjustment import Adjustment, AdjustmentStatus, Step
 from riskset.cohort.population import Population
+from riskset.data.covariate_labels import CovariateLabels
 from riskset.data.design import Design
 from riskset.data.documents import checksum
 from riskset.omop.cdm import Cdm
@@ -37,7 +38,7 @@ from riskset.study.sections import (
     CovariateSection,
     NewUsers,
 )
-from riskset.study.source import ComparisonCohort, EventWeeks, Followed
+from riskset.study.source import ComparisonCohort, EventWeeks, Followed, label_file
 from riskset.study.specification import Study
 from riskset.study.validation import file_fault
 from riskset.study.variables import Labels, label_people
@@ -101,11 +102,15 @@ class CdmSource:
     def __init__(self, study: Study, cache: StepCache) -> None:
         self._study, self._cache, data = study, cache, study.specification.data
         assert isinstance(data, CdmData)
+        labels, faults = label_file(study)
+        study.refuse(faults)
+        self._covariate_labels = CovariateLabels.read(labels)
         self._cdm = open_cdm(study)
         try:
             cohorts = _cohort_file(study, self._cdm)
             files = _files_of(study.folder / data.cdm, self._cdm)
             files += [] if cohorts is None else [cohorts]
+            files += [] if labels is None else [labels]
             self.sources: list[dict[str, object]] = [
                 {"name": file.name, "fingerprint": checksum(file), "rows": None} for file in files
             ]
@@ -114,7 +119,9 @@ class CdmSource:
             raise
         self.provenance = self._cdm.source_facts()
         self._cohorts: object = cohorts or data.cohort_table.lower()
-        fingerprints = [s["fingerprint"] for s in self.sources]
+        prints = [s["fingerprint"] for s in self.sources]
+        self._print_of_labels = None if labels is None else prints[-1]
+        fingerprints = prints if labels is None else prints[:-1]
         self._key = digest("cdm", fingerprints, data.schema, data.ignore, data.cohort_table)
         self._last: tuple[str, ComparisonCohort] | None = None
         self._selected: tuple[str, StudyCohort] | None = None
@@ -271,15 +278,19 @@ class CdmSource:
         )
         design = Design.open(path, verify=False)
         analyses = zip(step.covariate_id, step.analysis_id, step.domain, strict=True)
+        labels = self._covariate_labels
+        unknown = labels.check(design, has_long=True, place="the CDM")
+        design = labels.labelled(design)
         return ComparisonCohort(
-            key,
+            key if not labels else digest(key, self._print_of_labels),
             people,
             design,
             self._labels(comparison, analysis, design),
             years=step.year,
             analyses={int(id_): (int(number), str(domain)) for id_, number, domain in analyses},
+            covariate_labels=labels,
             problem=_problem(step),
-            notes=step.notes,
+            notes=(*step.notes, *unknown),
         )
 
     def _labels(

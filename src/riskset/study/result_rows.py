@@ -25,7 +25,6 @@ from riskset.study.adjustment_step import (
     AdjustmentStep,
     BalanceStep,
     balance_rows,
-    characteristic_rows,
 )
 from riskset.study.cache import StepCache
 from riskset.study.description_step import DescriptionStep
@@ -201,7 +200,8 @@ class ResultRows:
         for number, key in self._of_outcomes():
             balance = self._balanced[key].balance
             if balance is not None and self._is_listed(key):
-                yield from characteristic_rows(self._cache.load(BalanceStep, balance.key), number)
+                for row in self._cache.load(BalanceStep, balance.key).characteristics:
+                    yield dataclasses.replace(row, adjustment=number)
 
     def _described(self, table: str) -> Iterator[ResultRow]:
         for run in self._runs:

@@ -12,6 +12,7 @@ from typing import Literal
 from riskset._errors import InputError
 from riskset._settings import INVALID, Settings, as_dict, bad_setting, same_as, setting, settings
 from riskset._time_units import TimeUnit
+from riskset.cohort.characteristics import Statistic
 from riskset.cohort.estimate import Model
 from riskset.cohort.settings import (
     BalanceOptions,
@@ -106,6 +107,11 @@ class Data(Settings):
         "the name of the data for readers; left out: the name of the file", None
     )
     description: str = setting("a description of the data", "")
+    covariate_labels: str | None = setting(
+        "a table of labels of covariates, with the columns `name`, `label`, `group`, `unit` and "
+        "`reference`",
+        None,
+    )
     start: datetime.date | None = setting("the first day of the data", None)
     end: datetime.date | None = setting("the last day of the data", None)
 
@@ -525,8 +531,10 @@ class Table1Section:
 
     section: str = setting("the title of the section")
     covariates: tuple[str, ...] = setting(
-        "names or keys of covariates; * stands for any characters"
+        "names, keys or labels of covariates, or columns of categories, which have a line for each "
+        "level; * stands for any characters"
     )
+    statistic: Statistic = setting("how numbers are shown: mean (SD), or median [IQR]", "mean")
 
 
 @settings

@@ -3,16 +3,21 @@
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Protocol
 
 from riskset._messages import Note, Sentence
+from riskset._settings import Fault
 from riskset._types import AnyArray, Index, Rows
 from riskset.cohort.adjustment import Adjustment
 from riskset.cohort.outcomes import ArmCounts, Outcomes, count_arms
+from riskset.data.covariate_labels import CovariateLabels
 from riskset.data.design import Design
 from riskset.data.outcome import Surv
 from riskset.results.rows import ConceptRow
 from riskset.study.sections import Analysis, Comparison
+from riskset.study.specification import Study
+from riskset.study.validation import file_fault
 from riskset.study.variables import Labels
 
 __all__ = [
@@ -22,6 +27,7 @@ __all__ = [
     "EventWeeks",
     "Followed",
     "StudySource",
+    "label_file",
     "people_key",
 ]
 
@@ -32,7 +38,8 @@ class ComparisonCohort:
 
     `key` identifies what they depend on. `labels` are those to match or stratify within, and of
     subgroups; `years` the calendar years of the index dates. `analyses` has analysis id and domain
-    of each covariate, where these are known. `problem` is the status and the reason why the
+    of each covariate, where these are known, and `covariate_labels` what readers call them, which
+    are the names of the design. `problem` is the status and the reason why the
     comparison cannot be studied.
     """
 
@@ -42,6 +49,7 @@ class ComparisonCohort:
     labels: Mapping[str, Labels] = field(default_factory=dict)
     years: Index | None = None
     analyses: Mapping[int | str, tuple[int, str]] = field(default_factory=dict)
+    covariate_labels: CovariateLabels = field(default_factory=CovariateLabels)
     problem: tuple[str, Sentence] | None = None
     notes: Sequence[Note] = ()
 
@@ -106,6 +114,16 @@ def people_key(people: Adjustment) -> str:
     key = hashlib.sha256(people.kept.tobytes())
     key.update(repr(people.attrition).encode())
     return key.hexdigest()[:24]
+
+
+def label_file(study: Study) -> tuple[Path | None, list[Fault]]:
+    """The table of labels, if the study has one, and the fault if there is no such file."""
+    named = study.specification.data.covariate_labels
+    if named is None:
+        return None, []
+    file = study.folder / named
+    path = ("data", "covariate_labels")
+    return file, [] if file.exists() else [file_fault(path, file)]
 
 
 class StudySource(Protocol):

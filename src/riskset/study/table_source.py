@@ -20,6 +20,7 @@ from riskset.data.cohort_table import (
     covariates_of,
     read_columns,
 )
+from riskset.data.covariate_labels import CovariateLabels
 from riskset.data.documents import checksum
 from riskset.results.rows import ConceptRow
 from riskset.study.cache import StepCache, digest
@@ -31,7 +32,7 @@ from riskset.study.sections import (
     TableExposure,
     TableOutcome,
 )
-from riskset.study.source import ComparisonCohort, Followed
+from riskset.study.source import ComparisonCohort, Followed, label_file
 from riskset.study.specification import Study
 from riskset.study.validation import file_fault, name_fault
 from riskset.study.variables import label_people
@@ -59,12 +60,14 @@ class TableSource:
         self._data = data
         used = self._used = TableColumns.find(study)
         files = [used.file.path, *([] if used.long is None else [used.long])]
+        files += [] if used.labels is None else [used.labels]
         prints = [checksum(path) for path in files]
+        self.covariate_labels = CovariateLabels.read(used.labels)
         self._columns = read_columns(used.file, used.wanted)
         self._check_people()
         # Those that an earlier version of the package kept have levels in another order.
         self._key = digest("read levels in their order", prints, study.settings["data"])
-        self.design, notes = covariates_of(
+        design, notes = covariates_of(
             used.file,
             used.covariates,
             used.long,
@@ -73,7 +76,9 @@ class TableSource:
             unknown_rows=data.covariates.unknown_rows,
             reference=data.covariates.reference,
             missing=data.covariates.missing,
+            labels=self.covariate_labels,
         )
+        self.design = self.covariate_labels.labelled(design)
         self._notes = [*notes, *self._others()]
         self.provenance: dict[str, str] = {}
         self.sources: list[dict[str, object]] = [
@@ -224,6 +229,7 @@ class TableSource:
             self.design if rows.size == self.design.n_rows else self.design.take_rows(rows),
             {name: labels.take(rows) for name, labels in self._labels.items()},
             years,
+            covariate_labels=self.covariate_labels,
             problem=self._problem(comparison, treatment),
             notes=self._notes,
         )
@@ -279,7 +285,8 @@ def _notes_on_times(time: Rows, status: Index, unit: TimeUnit) -> list[Note]:
 class TableColumns:
     """The columns that a study uses.
 
-    `long` is the file of the long table of covariates, or of a design. The columns in `wanted` have
+    `long` is the file of the long table of covariates, or of a design, and `labels` that of the
+    labels. The columns in `wanted` have
     a meaning, and those in `numbers` are split by variables; these may be covariates, too.
     """
 
@@ -288,6 +295,7 @@ class TableColumns:
     wanted: dict[str, ColumnKind]
     covariates: tuple[str, ...]
     numbers: tuple[str, ...]
+    labels: Path | None = None
 
     @classmethod
     def find(cls, study: Study) -> "TableColumns":
@@ -307,7 +315,8 @@ class TableColumns:
             if data.id is None:
                 message = "a long table needs the key `id`, the column that identifies rows."
                 faults.append(Fault(path, message))
-        study.refuse(faults)
+        labels, more = label_file(study)
+        study.refuse([*faults, *more])
         try:
             columns, index = columns_of(file)
         except InputError as error:
@@ -316,7 +325,7 @@ class TableColumns:
         wanted = roles.wanted()
         covariates = roles.covariates({*wanted, *index})
         study.refuse(roles.faults)
-        return cls(file, long, wanted, covariates, tuple(roles.numbers))
+        return cls(file, long, wanted, covariates, tuple(roles.numbers), labels)
 
 
 class _Roles:

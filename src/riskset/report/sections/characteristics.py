@@ -3,14 +3,18 @@
 from typing import Any
 
 from riskset.report.markup import Markup
-from riskset.report.number_format import MISSING, percent, significant
 from riskset.report.page import Facts, Page, TableColumn
 from riskset.report.source import ReportPart, record
 from riskset.results.rows import CharacteristicRow
+from riskset.tables.cells import count, count_with_share, fixed, mean_with_sd, median_with_quartiles
 
 __all__ = ["collect", "render"]
 
-NOT_SHOWN = ("adjustment", "number", "covariate_id", "suppressed")
+NOT_SHOWN = ("adjustment", "number", "item", "covariate_id", "suppressed")
+INDENTED = ("level", "missing")
+INDENT = "\N{EM SPACE}"
+NUMBERS = ("", "_count", "_sd", "_lower", "_upper")
+"""Ends of the names of the numbers of an arm."""
 
 
 def collect(part: ReportPart) -> dict[str, Any]:
@@ -25,23 +29,63 @@ def render(page: Page, content: Facts) -> Markup:
     say, rows = page.say, content["tables"]["table1"]
     if not rows:
         return page.section("characteristics", page.paragraph("characteristics.none"))
-    columns = [TableColumn.text(say("characteristics.characteristic"), "label")]
-    for side in ("before", "after"):
-        group = say(f"side.{side}")
+
+    def first(label: str, kind: str) -> str:
+        indent = INDENT if kind in INDENTED else ""
+        return indent + say(f"characteristics.kind_{kind}", label=label)
+
+    title = say("characteristics.characteristic")
+    columns = [TableColumn(title, ("label", "kind"), first, is_number=False)]
+    has_after = any(
+        row[name] is not None or name in (row.get("suppressed") or {})
+        for row in rows
+        for name in row
+        if name.startswith("after_")
+    )
+    for side in ("before", "after") if has_after else ("before",):
+        group = say(f"side.{side}") if has_after else None
         for arm, label in page.arms.items():
-            keys = ("kind", f"{side}_{arm}", f"{side}_{arm}_sd")
-            columns.append(TableColumn(label, keys, _share_or_mean, group=group))
-        columns.append(TableColumn.number(say(f"column.{side}_smd"), f"{side}_smd", 2, group))
+            keys = ("kind", *(f"{side}_{arm}{end}" for end in NUMBERS))
+            columns.append(TableColumn(label, keys, _cell, group=group))
+        smd = say(f"column.{side}_smd")
+        columns.append(TableColumn(smd, (f"{side}_smd",), _difference, group=group))
+    kinds = {row["kind"] for row in rows}
     return page.section(
         "characteristics",
         page.paragraph("characteristics.words", "note"),
-        page.table("table1", say("characteristics.caption"), columns, rows, sections="section"),
+        page.paragraph("characteristics.weighted", "note") if "effective" in kinds else None,
+        page.paragraph("characteristics.missing", "note") if "missing" in kinds else None,
+        page.table(
+            "table1",
+            say("characteristics.caption" if has_after else "characteristics.caption_before"),
+            columns,
+            rows,
+            sections="section",
+        ),
     )
 
 
-def _share_or_mean(kind: str, value: float | None, sd: float | None) -> str:
-    if value is None:
-        return MISSING
-    if kind == "share":
-        return percent(value)
-    return significant(value) if sd is None else f"{significant(value)} ({significant(sd)})"
+def _cell(
+    kind: str,
+    value: float | None,
+    n: int | None,
+    sd: float | None,
+    lower: float | None,
+    upper: float | None,
+) -> str:
+    """The numbers of an arm."""
+    if kind == "people":
+        return count(n)
+    if kind == "effective":
+        return fixed(value, 1)
+    if kind == "category":
+        return ""
+    if kind == "mean":
+        return mean_with_sd(value, sd)
+    if kind == "median":
+        return median_with_quartiles(value, lower, upper)
+    return count_with_share(n, value)
+
+
+def _difference(smd: float | None) -> str:
+    return "" if smd is None else fixed(smd, 2)

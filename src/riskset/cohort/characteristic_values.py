@@ -1,0 +1,286 @@
+r"""Numbers of a table of characteristics: shares, means, quartiles and standardised differences.
+
+With weights u that add to 1 in an arm, shares and means are :math:`\sum u x`, and standard
+deviations :math:`\sqrt{\sum u (x - m)^2 / (1 - \sum u^2)}`, as those of `riskset.cohort.balance`.
+
+The quantile of a probability p is the smallest value x with :math:`F(x) \ge p`, where F is the
+weighted distribution function; if :math:`F(x) = p`, it is the mean of x and the next larger value.
+Without weights this is type 2 of Hyndman and Fan, the default of SAS and Stata.
+
+The standardised difference of a category with shares :math:`p_1, p_0` of its levels in the arms is
+
+.. math:: \sqrt{(p_1 - p_0)^T S^{-1} (p_1 - p_0)}
+
+for all levels but one, where S is the mean of the covariance matrices of both arms,
+:math:`(diag(p) - p p^T) / (1 - \sum u^2)`. With two levels it is the size of the usual one.
+
+References
+----------
+Hyndman and Fan (1996), The American Statistician 50, 361-365. Yang and Dalton (2012), SAS Global
+Forum, paper 335, for categories.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from riskset._types import Features, Matrix, Rows
+from riskset.cohort.adjustment import Adjustment, effective_size
+from riskset.cohort.characteristics import Characteristic
+from riskset.cohort.covariate_balance import Balance, Side
+from riskset.data.design import Design
+from riskset.results.column_groups import CharacteristicColumns
+from riskset.results.rows import CharacteristicRow
+
+__all__ = ["characteristic_lines", "quantiles"]
+
+ARMS = ("target", "comparator")
+QUARTILES = (0.25, 0.5, 0.75)
+SAME = 1e-12
+"""A cumulative weight this close to a probability, relative to all weight, is equal to it."""
+EMPTY = 1e-9
+"""A share of people below which no level is left."""
+
+
+def quantiles(x: Rows, weight: Rows, shares: Sequence[float]) -> Features:
+    """Weighted quantiles of some values; NaN without weight.
+
+    >>> quantiles(np.array([1.0, 2.0, 4.0, 8.0]), np.ones(4), (0.25, 0.5, 0.9))
+    array([1.5, 3. , 8. ])
+    """
+    used = weight > 0
+    if not used.any():
+        return np.full(len(shares), np.nan)
+    values, place = np.unique(x[used], return_inverse=True)
+    below = np.cumsum(np.bincount(place, weights=weight[used]))
+    total = below[-1]
+    out = np.empty(len(shares))
+    for k, share in enumerate(shares):
+        at = int(np.searchsorted(below, share * total - SAME * total))
+        is_at_step = abs(below[at] - share * total) <= SAME * total and at + 1 < values.size
+        out[k] = (values[at] + values[at + 1]) / 2 if is_at_step else values[at]
+    return out
+
+
+@dataclass(frozen=True, eq=False)
+class _Weights:
+    """Weights of both arms on one side, and the balance of that side."""
+
+    side: Side
+    arms: tuple[Rows, Rows]
+    is_weighted: bool
+
+    def counts(
+        self, columns: CharacteristicColumns, counts: Sequence[float]
+    ) -> CharacteristicColumns:
+        """With the numbers of people, unless these have different weights."""
+        if self.is_weighted:
+            return columns
+        made = {f"{arm}_count": round(n) for arm, n in zip(ARMS, counts, strict=True)}
+        return replace(columns, **made)
+
+
+@dataclass(frozen=True, eq=False)
+class _Lines:
+    """Makes the lines of characteristics of one design."""
+
+    design: Design
+    balance: Balance
+    sides: tuple[_Weights, ...]
+
+    def people(self) -> Iterator[CharacteristicRow]:
+        """Numbers of people, and effective sample sizes if they have different weights."""
+        counts = [[int(np.count_nonzero(w)) for w in one.arms] for one in self.sides]
+        sides = [CharacteristicColumns(target_count=a, comparator_count=b) for a, b in counts]
+        yield self._row("people", "", sides)
+        if any(one.is_weighted for one in self.sides):
+            sizes = [[effective_size(w) for w in one.arms] for one in self.sides]
+            sides = [CharacteristicColumns(target=a, comparator=b) for a, b in sizes]
+            yield self._row("effective", "", sides)
+
+    def of(self, one: Characteristic) -> Iterator[CharacteristicRow]:
+        """All lines of a characteristic."""
+        (first, *_) = one.columns
+        if one.kind == "category":
+            smd = [self._category_smd(one, k) for k in range(len(self.sides))]
+            yield self._row("category", one.title, [CharacteristicColumns(smd=d) for d in smd])
+            for column, level in zip(one.columns, one.levels, strict=True):
+                sides = [replace(self._share(column, s), smd=None) for s in self.sides]
+                yield self._row("level", level, sides, column)
+            return
+        if one.kind == "share":
+            sides = [self._share(first, s) for s in self.sides]
+            yield self._row("share", one.title, sides, first)
+            if one.reference is not None:
+                rest = [self._rest(one, side, s) for side, s in zip(sides, self.sides, strict=True)]
+                yield self._row("share", one.reference, rest, first)
+        else:
+            yield self._row(one.statistic, one.title, self._numbers(one), first)
+        if one.missing is not None:
+            sides = [replace(self._share(one.missing, s), smd=None) for s in self.sides]
+            yield self._row("missing", "", sides, one.missing)
+
+    def _row(
+        self,
+        kind: str,
+        label: str,
+        sides: Sequence[CharacteristicColumns],
+        column: int | None = None,
+    ) -> CharacteristicRow:
+        key = None if column is None else str(self.design.keys[column])
+        names: dict[str, Any] = dict(zip(("before", "after"), sides, strict=False))
+        return CharacteristicRow(kind=kind, label=label, covariate_id=key, **names)
+
+    def _share(self, column: int, of: _Weights) -> CharacteristicColumns:
+        shares = [float(getattr(of.side, f"mean_{arm}")[column]) for arm in ARMS]
+        counts = [float(getattr(of.side, f"count_{arm}")[column]) for arm in ARMS]
+        smd = float(of.side.smd[column])
+        return of.counts(CharacteristicColumns(**_arms(shares), smd=smd), counts)
+
+    def _rest(
+        self, one: Characteristic, ones: CharacteristicColumns, of: _Weights
+    ) -> CharacteristicColumns:
+        """Those who have a 0."""
+        lost = None if one.missing is None else self._share(one.missing, of)
+        shares, counts = [], []
+        for arm, weight in zip(ARMS, of.arms, strict=True):
+            n, without = float(np.count_nonzero(weight)), 0.0
+            share = 1.0 - getattr(ones, arm)
+            if lost is not None:
+                share -= getattr(lost, arm)
+                without = getattr(lost, f"{arm}_count") or 0.0
+            shares.append(max(share, 0.0))
+            counts.append(n - (getattr(ones, f"{arm}_count") or 0.0) - without)
+        return of.counts(CharacteristicColumns(**_arms(shares)), counts)
+
+    def _numbers(self, one: Characteristic) -> list[CharacteristicColumns]:
+        """Means with standard deviations, or medians with quartiles, of the known numbers."""
+        (column,) = one.columns
+        if one.missing is None and one.statistic == "mean":
+            return [self._means(column, of) for of in self.sides]
+        x = self.design.to_dense(np.array([column]))[:, 0]
+        known = np.ones(x.size, dtype=bool)
+        if one.missing is not None:
+            known = self.design.to_dense(np.array([one.missing]))[:, 0] == 0
+        found = [[_moments(x, np.where(known, w, 0.0)) for w in of.arms] for of in self.sides]
+        out = []
+        for k, of in enumerate(self.sides):
+            (m1, s1), (m0, s0) = found[k]
+            unit = found[0 if self.balance.sd == "before" else k]
+            smd = _ratio(m1 - m0, float(np.sqrt((unit[0][1] ** 2 + unit[1][1] ** 2) / 2)))
+            if one.missing is None:
+                smd = float(of.side.smd[column])
+            if one.statistic == "mean":
+                made = _arms((m1, m0)) | {"target_sd": s1, "comparator_sd": s0}
+            else:
+                made = {}
+                for arm, w in zip(ARMS, of.arms, strict=True):
+                    low, middle, high = quantiles(x, np.where(known, w, 0.0), QUARTILES).tolist()
+                    made |= {arm: middle, f"{arm}_lower": low, f"{arm}_upper": high}
+            out.append(CharacteristicColumns(**made, smd=smd))
+        return out
+
+    def _means(self, column: int, of: _Weights) -> CharacteristicColumns:
+        means = [float(getattr(of.side, f"mean_{arm}")[column]) for arm in ARMS]
+        sds: dict[str, Any] = {
+            f"{arm}_sd": float(getattr(of.side, f"sd_{arm}")[column]) for arm in ARMS
+        }
+        return CharacteristicColumns(**_arms(means), **sds, smd=float(of.side.smd[column]))
+
+    def _category_smd(self, one: Characteristic, k: int) -> float:
+        columns = np.array(one.columns)
+        spread_of = self.sides[0 if self.balance.sd == "before" else k]
+        p1, p0 = _all_levels([getattr(self.sides[k].side, f"mean_{arm}")[columns] for arm in ARMS])
+        q1, q0 = _all_levels([getattr(spread_of.side, f"mean_{arm}")[columns] for arm in ARMS])
+        if p1.size != q1.size:  # people without any level on one side only
+            rest = max(p1.size, q1.size)
+            p1, p0, q1, q0 = (np.pad(p, (0, rest - p.size)) for p in (p1, p0, q1, q0))
+        both = (_covariance(q, w) for q, w in zip((q1, q0), spread_of.arms, strict=True))
+        return _mahalanobis(p1 - p0, sum(both) / 2)  # type: ignore[arg-type]
+
+
+def _arms(values: Sequence[float]) -> dict[str, Any]:
+    return dict(zip(ARMS, values, strict=True))
+
+
+def _ratio(gap: float, unit: float) -> float:
+    if unit > 0 or np.isnan(unit) or np.isnan(gap):
+        return gap / unit
+    return float(np.copysign(np.inf, gap)) if gap else 0.0
+
+
+def _moments(x: Rows, weight: Rows) -> tuple[float, float]:
+    """Weighted mean and standard deviation."""
+    total = float(weight.sum())
+    if total <= 0:
+        return float("nan"), float("nan")
+    u = weight / total
+    mean = float(u @ x)
+    rest = 1.0 - float(u @ u)
+    spread = float(u @ (x - mean) ** 2)
+    return mean, float(np.sqrt(spread / rest)) if rest > 0 else float("nan")
+
+
+def _all_levels(shares: list[Features]) -> tuple[Features, Features]:
+    """Shares of all levels in both arms, with one more level for people who have none of them."""
+    rest = [max(1.0 - float(p.sum()), 0.0) for p in shares]
+    if max(rest) > EMPTY:
+        shares = [np.append(p, r) for p, r in zip(shares, rest, strict=True)]
+    return shares[0], shares[1]
+
+
+def _covariance(p: Features, weight: Rows) -> Matrix:
+    u = weight / weight.sum() if weight.any() else weight
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return (np.diag(p) - np.outer(p, p)) / (1.0 - float(u @ u))
+
+
+def _mahalanobis(gap: Features, covariance: Matrix) -> float:
+    """The size of a difference relative to a covariance; infinite where the latter is 0."""
+    if np.isnan(gap).any() or not np.isfinite(covariance).all():
+        return float("nan")
+    gap = np.where(np.abs(gap) > SAME, gap, 0.0)
+    has_spread: NDArray[np.bool_] = np.diag(covariance) > SAME
+    if gap[~has_spread].any():
+        return float("inf")
+    # Without the last level, which follows from the others.
+    gap, covariance = gap[has_spread][:-1], covariance[np.ix_(has_spread, has_spread)][:-1, :-1]
+    if not gap.any():
+        return 0.0
+    solved = np.linalg.lstsq(covariance, gap, rcond=None)[0]
+    return float(np.sqrt(gap @ solved))
+
+
+def characteristic_lines(
+    design: Design,
+    adjustment: Adjustment,
+    balance: Balance,
+    chosen: Sequence[Characteristic],
+) -> list[CharacteristicRow]:
+    """All lines, numbered: people, then the characteristics that were chosen.
+
+    There is no side after an adjustment that is none.
+    """
+    is_target = adjustment.population.is_target
+    everybody = np.ones(is_target.size)
+    both = [(balance.before, everybody, False)]
+    if adjustment.kind != "none":
+        both.append((balance.after, adjustment.weight, adjustment.is_weighted))
+    sides = tuple(
+        _Weights(side, (np.where(is_target, w, 0.0), np.where(is_target, 0.0, w)), weighted)
+        for side, w, weighted in both
+    )
+    lines = _Lines(design, balance, sides)
+    rows = [replace(row, item=0) for row in lines.people()]
+    for k, one in enumerate(chosen, start=1):
+        rows += [replace(row, item=k, section=one.section) for row in lines.of(one)]
+    return [_known(replace(row, number=k)) for k, row in enumerate(rows, start=1)]
+
+
+def _known(row: CharacteristicRow) -> CharacteristicRow:
+    """Without numbers that are not known."""
+    unknown = {n: None for n, v in row.items() if isinstance(v, float) and np.isnan(v)}
+    return row.changed(unknown) if unknown else row
