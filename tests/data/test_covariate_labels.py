@@ -117,9 +117,10 @@ def test_levels_may_contain_the_sign_of_equality() -> None:
         ("name,id,label\nage,age,B\n", r"two columns of names: 'name' and 'id'"),
         (
             "name,label,reference\nage,Age,\ncat1,Disease,XXX\n",
-            r"level 'XXX' was not found in column 'cat1'",
+            r"data row 2, gives 'cat1' the reference level 'XXX', which column 'cat1' does not",
         ),
-        ("name,label,reference\ncat1=CHF,CHF,ARF\n", r"but the data frame has no such covariate"),
+        ("name,reference\ncat1=CHF,ARF\n", r"gives 'cat1=CHF' the .* it is itself a level"),
+        ("name,reference\nage,61\n", r"gives 'age' the reference level '61', but it holds numbers"),
     ],
 )
 def test_mistakes_name_file_row_and_value(tmp_path, text, words) -> None:

@@ -1,0 +1,238 @@
+"""Table 1: its numbers are those of R (`tests/golden/make_table1.R`) or worked out by hand."""
+
+import csv
+import math
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import riskset as rs
+from riskset import CohortError, InputError
+from riskset.cohort.characteristic_values import quantiles
+from riskset.datasets import rhc_path
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "table1.csv"
+LABELS = pa.table(
+    {
+        "name": ["fac_sex", "num_age", "fac_race", "fac_cat1", "num_alb1", "fac_amihx"],
+        "label": ["Sex", "Age", "Race", "Primary disease", "Albumin", "Infarction"],
+        "group": ["Demographics", "Demographics", "Demographics", "Disease", "Tests", "History"],
+        "unit": [None, "years", None, None, "g/dL", None],
+        "reference": ["Female", None, "white", "COPD", None, "no infarction"],
+    }
+)
+COLUMNS = ["num_age", "num_crea1", "fac_cat1", "num_alb1", "fac_race", "fac_sex", "fac_amihx"]
+
+
+@pytest.fixture(scope="module")
+def golden() -> dict[str, float]:
+    with GOLDEN.open() as file:
+        return {row["name"]: float(row["value"]) for row in csv.DictReader(file)}
+
+
+@pytest.fixture(scope="module")
+def frame() -> pa.Table:
+    table = pq.read_table(rhc_path(categories=True))
+    place = np.arange(table.num_rows)
+    albumin = pa.array(table.column("num_alb1").to_numpy(), mask=place % 10 == 3)
+    chosen = table.select(COLUMNS)
+    return chosen.set_column(COLUMNS.index("num_alb1"), "num_alb1", albumin)
+
+
+@pytest.fixture(scope="module")
+def people() -> rs.cohort.Population:
+    table = pq.read_table(rhc_path(categories=True), columns=["fac_swang1"])
+    target = np.array(table.column(0).to_pylist()) == "RHC"
+    return rs.cohort.Population(target.astype(int), 0.2 + 0.1 * (np.arange(target.size) % 7))
+
+
+@pytest.fixture(scope="module")
+def weighted(frame, people) -> rs.cohort.Table1:
+    adjusted = rs.cohort.weight(people, estimand="ate")
+    return rs.cohort.table1(
+        frame,
+        adjusted,
+        covariate_labels=LABELS,
+        median=["num_crea1"],
+        target="RHC",
+        comparator="No RHC",
+    )
+
+
+def line(table, **wanted):
+    (row,) = [r for r in table.rows if all(r[name] == value for name, value in wanted.items())]
+    return row
+
+
+def test_means_and_standard_deviations_are_those_of_r(weighted, golden) -> None:
+    for name in ("num_age", "num_alb1"):
+        row = line(weighted, kind="mean", covariate_id=name)
+        for side in ("before", "after"):
+            for arm in ("target", "comparator"):
+                for end, word in (("", "mean"), ("_sd", "sd")):
+                    truth = golden[f"{side} {arm} {name} {word}"]
+                    assert row[f"{side}_{arm}{end}"] == pytest.approx(truth, rel=1e-11)
+
+
+def test_quartiles_are_those_of_r(frame, people, weighted, golden) -> None:
+    adjusted = rs.cohort.weight(people, estimand="ate")
+    every = rs.cohort.table1(frame, adjusted, statistic="median")
+    for name in ("num_age", "num_alb1", "num_crea1"):
+        row = line(every, kind="median", covariate_id=name)
+        for side in ("before", "after"):
+            for arm in ("target", "comparator"):
+                for end, q in (("_lower", 1), ("", 2), ("_upper", 3)):
+                    truth = golden[f"{side} {arm} {name} q{q}"]
+                    assert row[f"{side}_{arm}{end}"] == pytest.approx(truth, rel=1e-14)
+    assert line(weighted, kind="median").covariate_id == "num_crea1"
+
+
+def test_counts_and_shares_of_all_levels_are_those_of_r(weighted, golden) -> None:
+    n = 0
+    for row in weighted.rows:
+        if row.kind != "level":
+            continue
+        name, _, level = row.covariate_id.partition("=")
+        for arm in ("target", "comparator"):
+            count = golden[f"before {arm} {name} {level} count"]
+            assert row[f"before_{arm}_count"] == count
+            assert row[f"after_{arm}_count"] is None
+            for side in ("before", "after"):
+                truth = golden[f"{side} {arm} {name} {level} share"]
+                assert row[f"{side}_{arm}"] == pytest.approx(truth, rel=1e-11)
+        n += 1
+    assert n == 9 + 3 + 2
+
+
+def test_zeros_and_ones_have_both_lines_if_the_zeros_have_a_name(weighted, golden) -> None:
+    ones, zeros = [row for row in weighted.rows if row.covariate_id == "fac_amihx"]
+    assert (ones.label, zeros.label) == ("Infarction", "no infarction")
+    for side in ("before", "after"):
+        for arm in ("target", "comparator"):
+            for row, level in ((ones, 1), (zeros, 0)):
+                truth = golden[f"{side} {arm} fac_amihx {level} share"]
+                assert row[f"{side}_{arm}"] == pytest.approx(truth, rel=1e-10)
+    assert zeros.before.target_count == golden["before target fac_amihx 0 count"]
+    assert zeros.before.smd is None
+
+
+def test_differences_are_those_of_r(weighted, golden) -> None:
+    titles = {"Primary disease": "fac_cat1", "Race": "fac_race", "Sex": "fac_sex"}
+    rows = {titles[row.label]: row for row in weighted.rows if row.kind == "category"}
+    for row in weighted.rows:
+        if row.kind in ("mean", "median") or row.label == "Infarction":
+            rows[row.covariate_id] = row
+    assert len(rows) == 7
+    for name, row in rows.items():
+        for side in ("before", "after"):
+            truth = golden[f"{side} {name} smd"]
+            assert row[f"{side}_smd"] == pytest.approx(truth, rel=1e-9), (side, name)
+
+
+def test_people_effective_sizes_and_missing_values_are_those_of_r(weighted, golden) -> None:
+    n, effective = line(weighted, kind="people"), line(weighted, kind="effective")
+    missing = line(weighted, kind="missing")
+    for arm in ("target", "comparator"):
+        assert n[f"before_{arm}_count"] == golden[f"before {arm} n"]
+        truth = golden[f"after {arm} effective"]
+        assert effective[f"after_{arm}"] == pytest.approx(truth, rel=1e-12)
+        for side in ("before", "after"):
+            truth = golden[f"{side} {arm} num_alb1 missing"]
+            assert missing[f"{side}_{arm}"] == pytest.approx(truth, rel=1e-11)
+
+
+def test_lines_follow_the_labels_in_groups_with_the_reference_first(weighted) -> None:
+    shown = [(row.section, row.kind, row.label) for row in weighted.rows]
+    assert shown[:8] == [
+        (None, "people", ""),
+        (None, "effective", ""),
+        ("Demographics", "category", "Sex"),
+        ("Demographics", "level", "Female"),
+        ("Demographics", "level", "Male"),
+        ("Demographics", "mean", "Age, years"),
+        ("Demographics", "category", "Race"),
+        ("Demographics", "level", "white"),
+    ]
+    assert shown[shown.index(("Disease", "category", "Primary disease")) + 1][2] == "COPD"
+    assert shown[-1] == ("Other characteristics", "median", "num_crea1")
+
+
+def test_the_printed_table(weighted) -> None:
+    narrow = "\N{NARROW NO-BREAK SPACE}"
+    table = weighted.formatted("Table 1")
+    assert [c.title for c in table.columns] == ["Characteristic", *["RHC", "No RHC", "SMD"] * 2]
+    cells = {row.cells[0]: row.cells[1:] for row in table.rows}
+    assert cells["People, n"][:2] == (f"2{narrow}184", f"3{narrow}551")
+    assert cells["Age, years, mean (SD)"][:3] == ("60.7 (15.6)", "61.8 (17.3)", "−0.06")
+    assert cells["Female"][:2] == (f"906 (41.5{narrow}%)", f"1{narrow}637 (46.1{narrow}%)")
+    assert cells["num_crea1, median [IQR]"][0] == "1.80 [1.20, 3.00]"
+    assert cells["Sex, n (%)"][:2] == ("", "")
+    assert cells["Missing, n (%)"][3].endswith("%")
+    assert "(" not in cells["Missing, n (%)"][3]  # weighted
+    assert table.footnotes[-2:] == (
+        "Numbers after adjustment are weighted.",
+        "IQR: first and third quartile.",
+    )
+
+
+def test_matched_pairs_have_counts_on_both_sides(frame, people) -> None:
+    pairs = rs.cohort.match(people)
+    table = rs.cohort.table1(frame, pairs)
+    assert "effective" not in {row.kind for row in table.rows}
+    after = line(table, kind="level", label="Male").after
+    kept, target = pairs.kept, people.is_target
+    male = np.array(frame.column("fac_sex").to_pylist()) == "Male"
+    assert after.target_count == np.count_nonzero(male & kept & target)
+    assert after.comparator_count == np.count_nonzero(male & kept & ~target)
+
+
+def test_a_population_has_one_side(frame, people) -> None:
+    table = rs.cohort.table1(frame, people)
+    assert len(table.formatted().columns) == 4
+    assert all(row.after.target is None for row in table.rows)
+    assert "after_target" in table.columns()
+
+
+def test_a_dataset_and_a_frame_make_the_same_table(frame, people) -> None:
+    whole = frame.append_column("time", pa.array(np.ones(frame.num_rows)))
+    whole = whole.append_column("event", pa.array(np.ones(frame.num_rows, dtype=int)))
+    data = rs.Dataset.from_frame(whole, covariate_labels=LABELS, missing="indicator")
+    one = rs.cohort.table1(data, people)
+    other = rs.cohort.table1(frame, people, covariate_labels=LABELS)
+    assert [dict(row) for row in one.rows] == [dict(row) for row in other.rows]
+
+
+def test_levels_that_one_arm_lacks_have_an_infinite_difference_only_if_neither_varies() -> None:
+    people = rs.cohort.Population([1, 1, 0, 0])
+    apart = rs.cohort.table1(pa.table({"g": ["a", "a", "b", "b"]}), people)
+    assert math.isinf(line(apart, kind="category").before.smd)
+    same = rs.cohort.table1(pa.table({"g": ["a", "b", "a", "b"]}), people)
+    assert line(same, kind="category").before.smd == 0.0
+
+
+@pytest.mark.parametrize("p", [0.1, 0.25, 0.5, 0.75, 0.9, 1.0])
+def test_a_weight_of_two_is_a_value_twice(p) -> None:
+    rng = np.random.default_rng(4)
+    x, w = rng.integers(0, 30, 50).astype(float), rng.integers(0, 4, 50)
+    twice = np.repeat(x, w)
+    assert quantiles(x, w.astype(float), [p]) == quantiles(twice, np.ones(twice.size), [p])
+
+
+def test_files_of_every_kind(weighted, tmp_path) -> None:
+    for suffix in (".csv", ".docx", ".html", ".tex"):
+        path = weighted.save(tmp_path / f"table1{suffix}")
+        assert path.stat().st_size > 500
+    assert "Primary disease" in weighted.to_latex()
+    assert weighted._repr_html_().count("<tbody>") == 6
+
+
+def test_mistakes(frame, people) -> None:
+    with pytest.raises(InputError, match="`median` names 'num_agee'"):
+        rs.cohort.table1(frame, people, median=["num_agee"])
+    with pytest.raises(CohortError, match="5,735"):
+        rs.cohort.table1(frame.slice(0, 10), people)
+    with pytest.raises(InputError, match="'x', which is not a covariate of the data"):
+        rs.cohort.table1(frame, people, covariate_labels={"x": "X", "num_age": "Age"})
