@@ -189,6 +189,27 @@ def test_matched_pairs_have_counts_on_both_sides(frame, people) -> None:
     assert after.comparator_count == np.count_nonzero(male & kept & ~target)
 
 
+def test_sharing_hides_few_people_and_what_tells_them(frame, people, golden) -> None:
+    table = rs.cohort.table1(frame, people, covariate_labels=LABELS)
+    shared = rs.cohort.share_table1(table, min_cell_count=10)
+    assert golden["before target fac_cat1 Colon Cancer count"] == 1
+    assert golden["before comparator fac_cat1 Colon Cancer count"] == 6
+    row = line(shared, label="Colon Cancer")
+    assert row.before.target_count is row.before.target is None
+    assert row.before.comparator_count is None
+    hidden = [r for r in shared.rows if r.kind == "level" and r.before.target_count is None]
+    # One alone would follow from the others and the people of the arm.
+    assert len(hidden) >= 2
+    assert line(shared, kind="category", label="Primary disease").before.smd is None
+    assert line(shared, kind="category", label="Sex").before.smd is not None
+    assert (
+        "–: not shown, because few people have the characteristic." in shared.formatted().footnotes
+    )
+    assert dict(line(shared, label="Age, years")) == dict(line(table, label="Age, years")) | {
+        "adjustment": 1
+    }
+
+
 def test_a_population_has_one_side(frame, people) -> None:
     table = rs.cohort.table1(frame, people)
     assert len(table.formatted().columns) == 4

@@ -129,6 +129,11 @@ def covariates_found(results, rows=None):
             if not row["is_binary"] or all(row[f"{s}_count_{a}"] is not None for s, a in CELLS):
                 continue
             line = lines.get(row["covariate_id"], {})
+            found += [
+                (number, row["name"], (s, a), line[f"{s}_{a}_count"])
+                for s, a in CELLS
+                if row[f"{s}_count_{a}"] is None and line.get(f"{s}_{a}_count") is not None
+            ]
             extra = [(f"{s}_mean_{a}", line.get(f"{s}_{a}")) for s, a in CELLS]
             extra += [(f"{s}_smd", line.get(f"{s}_smd")) for s in SIDES]
             extra = [(name, row.get(name) if v is None else v) for name, v in extra]

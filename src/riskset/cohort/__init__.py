@@ -45,6 +45,7 @@ from riskset.cohort.sharing import (
     share_estimate,
     share_risks,
     share_subgroups,
+    share_table1,
 )
 from riskset.cohort.stratification import stratify
 from riskset.cohort.trimming import trim
@@ -111,6 +112,7 @@ __all__ = [
     "share_estimate",
     "share_risks",
     "share_subgroups",
+    "share_table1",
     "stratify",
     "survival",
     "table1",

@@ -11,7 +11,7 @@ import numpy as np
 from riskset._errors import CohortError, InputError
 from riskset._keywords import takes
 from riskset._types import AnyArray
-from riskset.cohort.adjustment import People, start
+from riskset.cohort.adjustment import Adjustment, People, start
 from riskset.cohort.characteristic_values import characteristic_lines
 from riskset.cohort.characteristics import (
     Characteristic,
@@ -19,13 +19,14 @@ from riskset.cohort.characteristics import (
     find_characteristics,
     named_by,
 )
-from riskset.cohort.covariate_balance import balance
+from riskset.cohort.covariate_balance import Balance, balance
 from riskset.cohort.covariates import as_design
 from riskset.cohort.settings import BalanceOptions, Table1Options
 from riskset.data.covariate_labels import CovariateLabels
 from riskset.data.dataset import Dataset
 from riskset.data.design import Design
 from riskset.data.frame import FrameEncoder, as_table, data_frame
+from riskset.disclosure.rows import names_hidden
 from riskset.results.columns import ResultRow
 from riskset.results.rows import CharacteristicRow
 from riskset.tables import FormattedColumn, FormattedRow, FormattedTable
@@ -69,11 +70,16 @@ class Table1:
         "median", "category" (the heading of levels), "level" or "missing"; `before` and `after`
         have `target`, `comparator` (shares, means or medians), `target_count`, `target_sd`,
         `target_lower`, `target_upper` (quartiles), the same of the comparator, and `smd`.
+    balance : Balance
+        Balance of all covariates.
+    adjustment : Adjustment
     target, comparator : str
         Names of the arms.
     """
 
     rows: tuple[CharacteristicRow, ...]
+    balance: Balance
+    adjustment: Adjustment
     target: str = "Target"
     comparator: str = "Comparator"
 
@@ -198,7 +204,7 @@ def table1(
     )
     chosen = with_statistics(find_characteristics(design, labels), design, labels, settings)
     rows = characteristic_lines(design, adjustment, measured, chosen)
-    return Table1(tuple(rows), target, comparator)
+    return Table1(tuple(rows), measured, adjustment, target, comparator)
 
 
 def with_statistics(
@@ -277,7 +283,7 @@ def formatted_table1(
         for side in sides:
             cells += [_cell(row, side, arm, decimals) for arm in ARMS]
             smd = row[f"{side}_smd"]
-            is_hidden = f"{side}_smd" in row.suppressed.split(",")
+            is_hidden = f"{side}_smd" in names_hidden(row)
             cells.append(fixed(smd, 2) if smd is not None or is_hidden else "")
         indent = int(row.kind in INDENTED)
         out.append(FormattedRow(tuple(cells), section=row.section, indent=indent))
@@ -296,7 +302,7 @@ def _decimals(row: CharacteristicRow) -> int:
                 row[f"{side}_{arm}{end}"] for end in ("", "_sd", "_lower", "_upper")
             )
             if value is not None:
-                return decimals_of(value, sd if low is None else high - low)
+                return decimals_of(value, sd, low, high)
     return 0
 
 
@@ -306,7 +312,7 @@ def _cell(row: CharacteristicRow, side: str, arm: str, decimals: int) -> str:
     )
     show: dict[str, Callable[[], str]] = {
         "people": lambda: count(n),
-        "effective": lambda: fixed(value, 1),
+        "effective": lambda: fixed(value, 0),
         "mean": lambda: mean_with_sd(value, sd, decimals),
         "median": lambda: median_with_quartiles(value, low, high, decimals),
         "category": lambda: "",

@@ -3,18 +3,24 @@
 The rules are those of `riskset.disclosure`, as for shared results and reports of studies.
 """
 
+from dataclasses import asdict, replace
+from typing import Any
+
 import numpy as np
 
 from riskset._types import AnyArray
+from riskset.cohort.baseline_table import Table1
 from riskset.cohort.covariate_balance import Balance
 from riskset.cohort.curves import ArmCurves
 from riskset.cohort.estimate import Estimate
 from riskset.cohort.risks import RiskDifference
 from riskset.disclosure.arms import EFFECT, hidden_in_arms, suppressed_in
 from riskset.disclosure.covariates import hidden_in_balance
+from riskset.disclosure.engine import Disclosure
 from riskset.disclosure.over_time import events_apart
 from riskset.disclosure.rows import ARMS, known
 from riskset.disclosure.small_cells import hide_small, is_small
+from riskset.results.rows import TABLES, AdjustmentRow, AttritionRow, BalanceRow, CharacteristicRow
 
 __all__ = [
     "share_balance",
@@ -22,6 +28,7 @@ __all__ = [
     "share_estimate",
     "share_risks",
     "share_subgroups",
+    "share_table1",
 ]
 
 EFFECT_IN_SUBGROUP = ("log_ratio", "lower", "upper", "se", "p", "log_hr", "se_log_hr")
@@ -85,6 +92,74 @@ def share_balance(balance: Balance, *, min_cell_count: int = 5) -> dict[str, Any
         key = f"{side}_smd"
         columns[f"{key}_suppressed"] = np.array([key in own for own in hidden], dtype=bool)
     return columns
+
+
+def share_table1(table: Table1, *, min_cell_count: int = 5) -> Table1:
+    """Return Table 1 without small counts.
+
+    A line hides what `share_balance` hides of its covariate. If the count of missing values is
+    hidden, so are the numbers above it, and the SMD of a category is hidden if that of a level is.
+    Medians and quartiles of fewer people are hidden.
+
+    Parameters
+    ----------
+    table : Table1
+    min_cell_count : int
+        Counts above 0 and below this number are small.
+
+    Returns
+    -------
+    Table1
+        Hidden numbers are None, and a dash where the table is printed. Its `balance` has all
+        numbers.
+
+    Examples
+    --------
+    >>> import riskset as rs
+    >>> people = rs.cohort.Population([1] * 50 + [0] * 50)
+    >>> gout = [[1.0]] * 3 + [[0.0]] * 47 + [[1.0]] * 20 + [[0.0]] * 30
+    >>> table = rs.cohort.table1(gout, people)
+    >>> table.rows[1].before.target_count
+    3
+    >>> rs.cohort.share_table1(table).rows[1].before.target_count is None
+    True
+    """
+    tables: dict[str, list[Any]] = {
+        "table1": [replace(row, adjustment=1) for row in table.rows],
+        "balance": _balance_rows(table.balance),
+        "attrition": [
+            AttritionRow(adjustment=1, number=k, **asdict(step))
+            for k, step in enumerate(table.adjustment.attrition, start=1)
+        ],
+        "adjustments": [_adjustment_row(table)],
+    }
+    results = Disclosure(lambda name: tables.get(name, []), TABLES, min_cell_count)
+    return replace(table, rows=tuple(results.shown(CharacteristicRow)))
+
+
+def _balance_rows(balance: Balance) -> list[BalanceRow]:
+    columns = {name: values.tolist() for name, values in balance.columns().items()}
+    category = {name: k for k, factor in enumerate(balance.factors, start=1) for name in factor}
+    rows = []
+    for values in zip(*columns.values(), strict=True):
+        row = {name: known(value) for name, value in zip(columns, values, strict=True)}
+        of = {"adjustment": 1, "category": category.get(str(row["name"]))}
+        rows.append(BalanceRow.of(row | of | {"covariate_id": str(row["covariate_id"])}))
+    return rows
+
+
+def _adjustment_row(table: Table1) -> AdjustmentRow:
+    made, balance = table.adjustment, table.balance
+    target, comparator = made.effective_sizes()
+    return AdjustmentRow(
+        adjustment=1,
+        target_rows=made.n_target,
+        comparator_rows=made.n_comparator,
+        target_effective=target,
+        comparator_effective=comparator,
+        threshold=balance.threshold,
+        sd=balance.sd,
+    )
 
 
 def share_curves(

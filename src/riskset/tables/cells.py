@@ -15,7 +15,7 @@ NARROW = "\N{NARROW NO-BREAK SPACE}"
 MINUS = "\N{MINUS SIGN}"
 UNKNOWN = "\N{EN DASH}"
 DIGITS = 3
-"""Significant digits of a standard deviation."""
+"""Significant digits of the larger of a mean and its standard deviation."""
 MOST_DECIMALS = 6
 
 
@@ -80,18 +80,21 @@ def median_with_quartiles(
     """
     if median is None or lower is None or upper is None:
         return UNKNOWN
-    places = decimals_of(median, upper - lower) if decimals is None else decimals
+    places = decimals_of(median, lower, upper) if decimals is None else decimals
     return f"{fixed(median, places)} [{fixed(lower, places)}, {fixed(upper, places)}]"
 
 
-def decimals_of(value: float, spread: float | None) -> int:
-    """Decimals that give a spread, or without one the value, three significant digits.
+def decimals_of(*values: float | None) -> int:
+    """Decimals that give the largest of some numbers three significant digits.
 
-    >>> decimals_of(61.38, 16.68), decimals_of(150.0, 420.0), decimals_of(0.0, 0.0)
-    (1, 0, 0)
+    >>> decimals_of(61.38, 16.68), decimals_of(2.98, 0.95), decimals_of(1234.5, 420.0)
+    (1, 2, 0)
+    >>> decimals_of(0.0, None)
+    0
     """
-    size = abs(spread) if spread else abs(value)
-    if not size or not math.isfinite(size):
+    sizes = [abs(value) for value in values if value is not None and math.isfinite(value)]
+    size = max(sizes, default=0.0)
+    if not size:
         return 0
     # The exponent after rounding, so that 9.996 is 10.0.
     exponent = int(f"{size:.{DIGITS - 1}e}".split("e")[1])

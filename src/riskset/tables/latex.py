@@ -68,6 +68,7 @@ def latex_document(tables: Sequence[TableContent]) -> str:
 
 def _short(table: TableContent, label: str | None) -> list[str]:
     lines = [r"\begin{table}[htbp]", r"\centering", *_caption(table, label)]
+    lines += [r"\smallskip"] if table.title else []
     lines += [f"\\begin{{tabular}}{{{_kinds(table)}}}", r"\toprule", *_head(table), r"\midrule"]
     lines += [*_body(table), r"\bottomrule", r"\end{tabular}"]
     if table.footnotes:
@@ -117,7 +118,7 @@ def _body(table: TableContent) -> list[str]:
         if section:
             n = len(table.columns)
             lines += [r"\addlinespace"] if lines else []
-            lines.append(f"\\multicolumn{{{n}}}{{l}}{{\\textbf{{{_text(section)}}}}} \\\\")
+            lines.append(f"\\multicolumn{{{n}}}{{l}}{{\\textbf{{{_text(section)}}}}} \\\\*")
         lines += map(_row, rows)
     return lines
 

@@ -23,6 +23,10 @@ MOST_UPRIGHT = 6
 """Columns of a table on an upright page; wider ones lie across it."""
 BODY, SMALL = 9, 8
 """Sizes of letters, in points."""
+LETTER = 0.55 * BODY
+"""Width of a letter, in points, on average."""
+LONGEST = 45
+"""Letters of a line of a column."""
 INDENT = 0.4
 """Of a level, in centimetres."""
 
@@ -58,13 +62,21 @@ def _add(document: Any, table: TableContent) -> None:
     n_rows = n_heads + n_sections + len(table.rows)
     grid = document.add_table(rows=n_rows, cols=len(table.columns))
     grid.alignment = WD_TABLE_ALIGNMENT.LEFT
-    grid.autofit = True
+    grid.autofit = False
     rows = [list(row.cells) for row in grid.rows]  # each look-up reads the whole grid
+    section = document.sections[0]
+    room = section.page_width - section.left_margin - section.right_margin
+    for j, width in enumerate(_widths(table, room)):
+        grid.columns[j].width = width
+        for cells in rows:
+            cells[j].width = width
     _head(table, rows)
     at = n_heads
-    for section, members in table.blocks():
-        if section:
-            _write(rows[at][0].merge(rows[at][-1]), section, is_bold=True)
+    for title, members in table.blocks():
+        if title:
+            heading = rows[at][0].merge(rows[at][-1])
+            _write(heading, title, is_bold=True)
+            heading.paragraphs[0].paragraph_format.keep_with_next = True
             at += 1
         for row in members:
             for j, cell in enumerate(row.cells):
@@ -88,6 +100,17 @@ def _add(document: Any, table: TableContent) -> None:
         _rule(cell, "bottom", 12)
     for note in table.footnotes:
         document.add_paragraph().add_run(note).font.size = Pt(SMALL)
+
+
+def _widths(table: TableContent, room: int) -> list[int]:
+    """Widths of the columns by their longest texts, at most the whole room of the page."""
+    longest = []
+    for j, column in enumerate(table.columns):
+        texts = [column.title, *("  " * row.indent * (not j) + row.cells[j] for row in table.rows)]
+        longest.append(min(max(map(len, texts)), LONGEST) + 4)
+    wanted = [Pt(LETTER * n) for n in longest]
+    scale = min(1.0, room / sum(wanted))
+    return [int(scale * width) for width in wanted]
 
 
 def _head(table: TableContent, rows: list[list[Any]]) -> None:

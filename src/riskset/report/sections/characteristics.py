@@ -77,7 +77,7 @@ def _cell(
     if kind == "people":
         return count(n)
     if kind == "effective":
-        return fixed(value, 1)
+        return fixed(value, 0)
     if kind == "category":
         return ""
     if kind == "mean":

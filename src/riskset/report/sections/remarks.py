@@ -20,11 +20,16 @@ MOST_LABELS = 12
 
 
 def collect_remarks(source: ReportSource) -> list[ReportRow]:
-    """A row for each note, whatever the numbers in it; these stand with their outcomes."""
-    found: dict[tuple[str, str, str], list[RemarkRow]] = {}
+    """A row for each note, whatever the numbers in it; these stand with their outcomes.
+
+    Notes with other words in them, such as the name of a column, are other notes.
+    """
+    found: dict[tuple[object, ...], list[RemarkRow]] = {}
     for row in source.read(RemarkRow):
-        template = stored_sentence(row, "message").template
-        found.setdefault((row.step, row.code, template), []).append(row)
+        sentence = stored_sentence(row, "message")
+        words = [one.value for one in sentence.values.values() if one.kind == "name"]
+        key = (row.step, row.code, sentence.template, *map(str, words))
+        found.setdefault(key, []).append(row)
     return [_remark(source, rows) for rows in found.values()]
 
 
@@ -34,7 +39,7 @@ def _remark(source: ReportSource, rows: Sequence[RemarkRow]) -> ReportRow:
     differing = [
         name
         for name in sentences[0].values
-        if len({format(sentence.values[name], ",") for sentence in sentences}) > 1
+        if len({str(sentence.values[name].value) for sentence in sentences}) > 1
     ]
     return {
         "step": first.step,
