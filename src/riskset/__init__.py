@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from riskset.estimators.path import PathResult, path
     from riskset.estimators.profiling import Profile, profile
     from riskset.estimators.saving import load
+    from riskset.imputation.completed import Imputations, impute
+    from riskset.imputation.pooling import PooledEstimates, pool
     from riskset.infer.crossval.result import CrossValidation
     from riskset.model.incidence import check_total_incidence
     from riskset.model.penalty import L1, L2, ElasticNet
@@ -67,6 +69,8 @@ _NAMES = {
     "riskset.estimators.path": ("PathResult", "path"),
     "riskset.estimators.profiling": ("Profile", "profile"),
     "riskset.estimators.saving": ("load",),
+    "riskset.imputation.completed": ("Imputations", "impute"),
+    "riskset.imputation.pooling": ("PooledEstimates", "pool"),
     "riskset.infer.crossval.result": ("CrossValidation",),
     "riskset.model.incidence": ("check_total_incidence",),
     "riskset.model.step_function": ("StepFunction",),
@@ -94,6 +98,7 @@ __all__ = [
     "FineGray",
     "FineGrayCV",
     "GroupTest",
+    "Imputations",
     "IncidenceCurve",
     "InputError",
     "KaplanMeier",
@@ -102,6 +107,7 @@ __all__ = [
     "MissingDependencyError",
     "Outcome",
     "PathResult",
+    "PooledEstimates",
     "Profile",
     "RisksetError",
     "RisksetWarning",
@@ -114,11 +120,13 @@ __all__ = [
     "cross_validate",
     "fit_each",
     "gray_test",
+    "impute",
     "kaplan_meier",
     "load",
     "load_rhc",
     "logrank_test",
     "path",
+    "pool",
     "profile",
     "read_dataset",
     "simulate_cohort",

@@ -33,7 +33,7 @@ from riskset.data.missing_values import (
 )
 from riskset.data.table import Table, has_order, kind_of, numbers, pandas_index, refuse_empty
 
-__all__ = ["FrameEncoder", "as_table", "data_frame"]
+__all__ = ["FrameEncoder", "as_table", "data_frame", "eager_frame"]
 
 CHUNK_CELLS = 1 << 25
 """Cells of a file that are held at a time: 256 MB as float64."""
@@ -55,7 +55,7 @@ def as_table(frame: object) -> Table:
     """
     if isinstance(frame, Table):
         return frame
-    native = _eager(frame)
+    native = eager_frame(frame)
     if isinstance(native, pa.Table):
         _check_names(native.column_names)
         texts = {f.name for f in native.schema if kind_of(f.type) in ("text", "category")}
@@ -83,7 +83,8 @@ def as_table(frame: object) -> Table:
     return Table(names, len(native), fetch, frozenset(texts), index=index, unordered=unordered)
 
 
-def _eager(frame: object) -> "nw.DataFrame[Any] | pa.Table":
+def eager_frame(frame: object) -> "nw.DataFrame[Any] | pa.Table":
+    """A data frame whose rows are all there: as an Arrow table, or as narwhals wraps others."""
     if isinstance(frame, pa.Table):
         return frame
     if isinstance(frame, (pa.RecordBatch, pa.RecordBatchReader)):
