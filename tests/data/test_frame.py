@@ -398,6 +398,29 @@ def test_rare_odd_values_do_not_make_categories(
         FrameEncoder.fit(pa.table({"x": column}))
 
 
+@pytest.mark.parametrize("unit", [" y", "kg", " mmol"])
+@pytest.mark.parametrize("every", [2, 3, 40])
+def test_numbers_with_units_are_no_categories(unit: str, every: int) -> None:
+    """Some or all numbers have a unit: dozens of levels, each of which would be a covariate."""
+    ages = [f"{40 + k % 35}{unit * (k % every != 1)}" for k in range(400)]
+    with pytest.raises(
+        InputError, match=rf"'x' is text, because .* are not numbers: '40{unit}', .*'40{unit}'\)"
+    ):
+        FrameEncoder.fit(pa.table({"x": ages}))
+    swapped = [f"{40 + k % 35}{unit * (k % every == 1)}" for k in range(400)]
+    with pytest.raises(InputError, match=rf"'x' is text, because .*: '..{unit}'"):
+        FrameEncoder.fit(pa.table({"x": swapped}))
+
+
+def test_codes_of_numbers_and_letters_are_categories() -> None:
+    codes = [f"{k % 6 + 1}{letter}" for k in range(40) for letter in "abcde"]
+    assert FrameEncoder.fit(pa.table({"x": codes}))[1].n_features == 30
+    doses = [f"{k % 5 * 10 + 10} mg" for k in range(40)]
+    assert FrameEncoder.fit(pa.table({"x": doses}))[1].n_features == 5
+    ranges = [f"{k} to {k + 4}" for k in range(0, 100, 5)] * 10
+    assert FrameEncoder.fit(pa.table({"x": ranges}))[1].n_features == 20
+
+
 def test_distinct_numbers_of_many_rows_are_noticed() -> None:
     numbers = np.random.default_rng(3).choice(10**6, 120, replace=False)
     frame = {"mrn": numbers, "paid": np.append(numbers[:-1], numbers[0])}

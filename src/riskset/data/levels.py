@@ -56,6 +56,12 @@ COMMAS = re.compile(r"[-+]?[0-9]+(,[0-9]+)+(\.[0-9]+)?")
 PERCENT = re.compile(r"[-+]?[0-9]+([.,][0-9]+)? ?%")
 """One of many percentages is a number; 10% and 20% alone may be two doses."""
 
+AMOUNT = re.compile(r"[-+]?[0-9]+([.,][0-9]+)? ?([^\W\d_]{1,12}\.?)")
+"""A number and its unit, such as 45 y."""
+
+MAX_UNITS = 3
+"""Amounts have few units; codes such as 12B have many letters."""
+
 DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}([T ].*)?|[0-9]{1,2}[/.][0-9]{1,2}[/.][0-9]{4}")
 BOOLEAN = re.compile(r"(?i:true|false)")
 MISSING_CODE = re.compile(r"(?i:#?n/?a|nan|null|<na>|nat|\.*|\?*|-*)")
@@ -166,6 +172,8 @@ def _check_words(
         and sum(map(bool, map(PERCENT.fullmatch, levels))) > MAX_LEVELS_OF_CODES
     ):
         raise _wrong_kind(table, name, array, levels, "number")
+    if _are_amounts(levels):
+        raise _wrong_kind(table, name, array, levels, "number")
     count = dict(zip(*(part.to_pylist() for part in array.value_counts().flatten()), strict=True))
     for what, is_kind in _KINDS.items():
         of_kind = [level for level in levels if is_kind(level.strip())]
@@ -186,6 +194,21 @@ _KINDS: dict[str, Callable[[str], object]] = {
     "date": DATE.fullmatch,
     "boolean": BOOLEAN.fullmatch,
 }
+
+
+def _are_amounts(levels: tuple[str, ...]) -> bool:
+    """Whether levels are numbers with units, or some with and some without, but for a few words."""
+    found = [AMOUNT.fullmatch(level.strip()) for level in levels]
+    units = {match[2].lower() for match in found if match is not None}
+    n_numbers = sum(1 for level in levels if is_number(level.strip()))
+    n_amounts = sum(1 for match in found if match is not None)
+    n_words = len(levels) - n_numbers - n_amounts
+    n_missing = sum(map(is_missing_code, levels))
+    return (
+        1 <= len(units) <= MAX_UNITS
+        and n_numbers + n_amounts > MAX_LEVELS_OF_CODES
+        and _are_few(n_words - n_missing, n_numbers + n_amounts, len(levels))
+    )
 
 
 def _are_few(n_words: int, n_of_kind: int, n_levels: int) -> bool:
