@@ -38,7 +38,7 @@ def cohort(n: int, rng: np.random.Generator) -> tuple[pd.DataFrame, pd.DataFrame
     columns = {"time": np.minimum(failure, censoring), "event": failure <= censoring}
     whole = pd.DataFrame({**columns, "treated": treated, "number": number, "group": group})
     part = whole.copy()
-    odds = np.where(whole["event"], 0.5, -1.5) + 0.5 * treated
+    odds = np.where(whole["event"], 0.0, -2.0) + 0.5 * treated
     for name in ("number", "group"):
         part.loc[rng.random(n) < 1 / (1 + np.exp(-odds)), name] = None
     return whole, part
@@ -118,9 +118,9 @@ def table(ends: np.ndarray) -> str:
 
 def main(arguments: list[str]) -> None:
     parser = argparse.ArgumentParser(description="Coverage of intervals after imputation.")
-    parser.add_argument("--cohorts", type=int, default=200)
+    parser.add_argument("--cohorts", type=int, default=100)
     parser.add_argument("--rows", type=int, default=300)
-    parser.add_argument("--datasets", type=int, default=10)
+    parser.add_argument("--datasets", type=int, default=5)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args(arguments)
     started = time.perf_counter()

@@ -51,7 +51,7 @@ class PooledEstimates:
     >>> fits = [rs.Cox().fit(np.array([[1.0], [2], [4], [3], [2], [k]]), y) for k in (1, 2, 3)]
     >>> pooled = rs.pool(fits)
     >>> pooled.coef_.round(2), pooled.standard_error_.round(2)
-    (array([0.74]), array([1.01]))
+    (array([0.74]), array([0.88]))
     >>> pooled.test("x0").p_value
     0.5
     """
