@@ -33,8 +33,8 @@ LAYERS = (
     ("imputation",),
     ("omop",),
     ("study",),
-    ("report",),
     ("plot",),
+    ("report",),
     ("bench",),
     ("__init__",),
     ("cli",),  # stands on the public names

@@ -79,12 +79,12 @@ MISTAKES: dict[str, tuple[Callable[[], object], str, str]] = {
     ),
     "data for a picture of curves": (
         lambda: rs.plot.survival_by_group(Y),  # type: ignore[arg-type]
-        "shows what riskset.kaplan_meier gives, but it was given a ndarray",
+        "riskset.kaplan_meier or riskset.cohort.survival gives, but it was given a ndarray",
         "call riskset.kaplan_meier(y, group) first",
     ),
     "curves of another kind": (
         lambda: rs.plot.incidence_by_group(rs.kaplan_meier(Y)),  # type: ignore[arg-type]
-        "shows what riskset.aalen_johansen gives, but it was given a KaplanMeier",
+        "riskset.aalen_johansen or riskset.cohort.incidence gives, but it was given a KaplanMeier",
         "call riskset.aalen_johansen(y, group) first",
     ),
     "one model for a list": (

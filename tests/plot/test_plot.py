@@ -266,8 +266,8 @@ def test_curves_of_arms_count_people() -> None:
         for arm, own in (("new drug", treated), ("comparator", ~treated))
     }
     rows = rows_below(axes)
-    assert rows[1:3] == [[arm, str(count[arm][0])] for arm in ("comparator", "new drug")]
-    assert rows[4:6] == [[arm, str(count[arm][1])] for arm in ("comparator", "new drug")]
+    assert rows[1:3] == [[arm, str(count[arm][0])] for arm in ("new drug", "comparator")]
+    assert rows[4:6] == [[arm, str(count[arm][1])] for arm in ("new drug", "comparator")]
     assert axes.get_xlim()[1] == pytest.approx(curves.limit)
     risks = rs.cohort.incidence(y, rs.cohort.weight(people, "ato"))
     assert rows_below(rs.plot.incidence_by_group(risks, 1, ticks=[5]))[1][1] == rows[1][1]

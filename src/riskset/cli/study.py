@@ -147,6 +147,37 @@ def report(
 
 
 @study.command()
+@grouped
+def export(
+    folder: Annotated[
+        Path, typer.Argument(metavar="DIR", help="Folder that `riskset study run --out` wrote.")
+    ],
+    out: Annotated[
+        Path, typer.Option("--out", metavar="FOLDER", help="Write the files to this new folder.")
+    ],
+    formats: Annotated[
+        str,
+        typer.Option(
+            "--format",
+            metavar="F,F,...",
+            help="Write figures as png, pdf or svg, and tables as csv, docx or latex.",
+        ),
+    ] = "png,csv",
+) -> None:
+    """Write the figures and tables of a study for articles and slides.
+
+    The files have what the report shows: small counts and withheld effects are in none of them.
+    """
+    from riskset.report import export as export_study
+
+    with _spoken():
+        names = [name.strip() for name in formats.split(",") if name.strip()]
+        written = export_study(folder, out, names)
+    for path in written:
+        output().print(short(str(path), 500), soft_wrap=True)
+
+
+@study.command()
 def check(specification: Annotated[Path, FILE]) -> None:
     """Check a specification without running it.
 

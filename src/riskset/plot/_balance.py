@@ -7,7 +7,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from riskset._errors import InputError, counted
-from riskset._types import Features, is_count
+from riskset._types import Features, Matrix, is_count
 from riskset.cohort.covariate_balance import Balance
 from riskset.plot._canvas import canvas, styled, wrong_result
 from riskset.plot._style import (
@@ -116,11 +116,12 @@ def draw_love_plot(
     differences: Differences,
     n_covariates: int,
     *,
+    of: int | None = None,
     absolute: bool = True,
     ax: Axes | None = None,
     title: str | None = None,
 ) -> Axes:
-    """The love plot of some differences."""
+    """The love plot of some differences, which are the largest `of` so many covariates."""
     known = differences.known()
     size = np.fmax(np.abs(known.before), np.nan_to_num(np.abs(known.after), posinf=np.inf))
     chosen = np.argsort(-size, kind="stable")[:n_covariates]
@@ -141,7 +142,7 @@ def draw_love_plot(
     axes.set_ylim(len(names) - 0.3, -0.7)
     if absolute:
         axes.set_xlim(left=0)
-    n = len(differences.names)
+    n = len(differences.names) if of is None else of
     axes.legend(
         frameon=False, loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=2, borderaxespad=0.2
     )
@@ -200,12 +201,26 @@ def balance_scatter(
 
 @styled
 def draw_balance_scatter(
-    differences: Differences, n_labels: int, *, ax: Axes | None = None, title: str | None = None
+    differences: Differences,
+    n_labels: int,
+    *,
+    others: Matrix | None = None,
+    ax: Axes | None = None,
+    title: str | None = None,
 ) -> Axes:
-    """The scatter of some differences."""
+    """The scatter of some differences.
+
+    `others` (k, 3) are places before and after with the numbers of covariates around them, which
+    have small differences and no points of their own.
+    """
     known = differences.known(("before", "after"))
     before, after = np.abs(known.before), np.abs(known.after)
     axes = canvas(ax, 6.4, 4.4)
+    n_others = 0
+    if others is not None and others.size:
+        n_others = int(others[:, 2].sum())
+        area = 40 * (others[:, 2] / others[:, 2].max()).clip(min=0.1)
+        axes.scatter(others[:, 0], others[:, 1], area, FAINT, marker="h", linewidths=0, zorder=1)
     is_many = before.size > MANY
     axes.plot(
         before,
@@ -232,7 +247,7 @@ def draw_balance_scatter(
     ]
     label_ends(axes, labels, gap=0.05)
     frame(axes, title, f"absolute {SMD} before", f"absolute {SMD} after")
-    n, above = after.size, int(np.count_nonzero(after > known.threshold))
+    n, above = after.size + n_others, int(np.count_nonzero(after > known.threshold))
     words = f"{counted(n, 'covariate')}, {above:,} above {known.threshold:g} after adjustment"
     axes.text(0.0, 1.01, words, transform=axes.transAxes, color=QUIET, ha="left", va="bottom")
     if title:

@@ -110,9 +110,7 @@ def negative_controls(
     top = _top(points, interest)
     grid = np.linspace(0, top, POINTS)
     region = None if calibrated.null is None else (grid, *calibrated.unremarkable(grid, level))
-    return draw_controls(
-        points, region, interest, level=level, ax=ax, title=title, xlabel=xlabel, is_ratio=True
-    )
+    return draw_controls(points, region, interest, level=level, ax=ax, title=title, xlabel=xlabel)
 
 
 def _top(points: ControlPoints, interest: Mapping[str, tuple[float, float]]) -> float:
@@ -130,7 +128,6 @@ def draw_controls(
     ax: Axes | None = None,
     title: str | None = None,
     xlabel: str = "hazard ratio",
-    is_ratio: bool = True,
 ) -> Axes:
     """The funnel; `region` has standard errors, and the ends of what calibration does not find."""
     axes = canvas(ax, 7.0, 5.0)

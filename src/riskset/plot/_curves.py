@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 
 from riskset._errors import InputError
 from riskset._types import Rows
-from riskset.cohort.curves import ArmCurves
+from riskset.cohort.curves import ARMS, ArmCurves
 from riskset.curves._result import C, GroupCurves
 from riskset.curves.aalen_johansen import AalenJohansen, IncidenceCurve
 from riskset.curves.comparison import GroupTest
@@ -29,7 +29,7 @@ from riskset.plot._curve_axes import (
 from riskset.plot._numbers import p_words
 from riskset.plot._style import frame, short
 
-__all__ = ["incidence_by_group", "survival_by_group"]
+__all__ = ["draw_curves", "incidence_by_group", "survival_by_group"]
 
 
 @styled
@@ -61,7 +61,7 @@ def survival_by_group(
     test : GroupTest, optional
         Result of `riskset.logrank_test`. Its p value is written into the plot.
     groups : sequence of labels, optional
-        Groups to draw, in this order. Default: all, sorted.
+        Groups to draw, in this order. Default: all, sorted; of arms, the target first.
     labels : dict, optional
         Names of groups in the plot, such as ``{"target": "new drug"}``. Default: the labels of the
         result.
@@ -233,6 +233,28 @@ def incidence_by_group(
     return axes
 
 
+@styled
+def draw_curves(
+    lines: Sequence[Line],
+    rows: Sequence[NumberRow],
+    ticks: Sequence[float] | None,
+    until: float,
+    *,
+    is_survival: bool,
+    xlabel: str,
+    ylabel: str,
+) -> Axes:
+    """Curves that are known as lines, with the rows of numbers below them."""
+    axis = TimeAxis.of(lines, until, ticks)
+    axes = canvas(None, _width(lines), 4.4 + height_of_table(rows))
+    limits = (0.0, 1.0) if is_survival else _limits(lines, axis, bands=True)
+    draw_lines(axes, lines, axis, bands=True, ylim=limits)
+    if rows:
+        write_table(axes, rows, axis)
+    frame(axes, None, xlabel, ylabel)
+    return axes
+
+
 def _chosen(
     result: GroupCurves[C] | ArmCurves,
     groups: Sequence[object] | None,
@@ -248,6 +270,8 @@ def _chosen(
             f"given a {type(found).__name__}.",
             hint=f"call riskset.{maker}(y, group) first.",
         )
+    if groups is None and isinstance(result, ArmCurves):
+        groups = ARMS
     curves = list(found) if groups is None else [found[label] for label in groups]
     if len(curves) > MAX_LINES:
         raise InputError(

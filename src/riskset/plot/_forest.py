@@ -189,16 +189,19 @@ def draw_forest(
     title: str | None = None,
     xlabel: str = "hazard ratio",
     favours: tuple[str, str] | None = None,
+    head: str | None = None,
 ) -> Axes:
     """A line for each ratio from top to bottom; `heads` stand above the cells.
 
-    `favours` are words for ratios below and above 1.
+    `favours` are words for ratios below and above 1, and `head` stands above the numbers.
     """
     if not lines:
         raise InputError("there are no ratios to draw.", hint="pass at least one estimate.")
     left = max(width_of(line.label, is_bold=line.is_emphasised) for line in lines)
     cells = [_width(head, k, lines) for k, head in enumerate(heads)]
     right = max(width_of(line.words, is_bold=line.is_emphasised) for line in lines)
+    head = f"{xlabel} ({level:.0%} interval)" if head is None else head
+    right = max(right, width_of(head, is_bold=True))
     inches = (left + sum(cells) + right + GAP * (3 + len(cells))) / 72
     axes = canvas(ax, 3.4 + inches, 1.25 + ROW_HEIGHT * len(lines))
     low, high = _ends(lines)
@@ -209,7 +212,7 @@ def draw_forest(
     for y, line in enumerate(lines):
         _mark(axes, y, line, best)
         _write_line(axes, y, line, left, cells)
-    _write_heads(axes, heads, f"{xlabel} ({level:.0%} interval)", left, cells)
+    _write_heads(axes, heads, head, cells)
     frame(axes, None, xlabel)
     axes.spines["left"].set_visible(False)
     if title:
@@ -271,9 +274,7 @@ def _write_line(axes: Axes, y: int, line: ForestLine, left: float, cells: Sequen
     _write(axes, line.words, (1, y), (GAP, 0), place, ha="left", fontweight=weight)
 
 
-def _write_heads(
-    axes: Axes, heads: Sequence[str], of_numbers: str, left: float, cells: Sequence[float]
-) -> None:
+def _write_heads(axes: Axes, heads: Sequence[str], of_numbers: str, cells: Sequence[float]) -> None:
     place = ("axes fraction", "axes fraction")
     end = -(GAP + sum(cells) + GAP * max(len(cells) - 1, 0))
     for words, width in zip(heads, cells, strict=True):

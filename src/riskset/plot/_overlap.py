@@ -126,6 +126,7 @@ def propensity_overlap(
         {"target": target, "comparator": comparator},
         xlabel=f"{scale} score",
         ylabel="share of the arm" if kind == "histogram" else "density",
+        is_share=kind == "histogram",
         equipoise=(0.3, 0.7) if scale == "preference" else None,
         words=words,
         ax=ax,
@@ -185,18 +186,22 @@ def draw_overlap(
     *,
     xlabel: str,
     ylabel: str,
+    is_share: bool,
     equipoise: tuple[float, float] | None = None,
     borders: Sequence[float] = (),
     words: str = "",
     ax: Axes | None = None,
     title: str | None = None,
 ) -> Axes:
-    """The target upwards and the comparator downwards; `borders` are those of strata."""
+    """The target upwards and the comparator downwards, as shares or densities.
+
+    `borders` are those of strata.
+    """
     axes = canvas(ax, 7.0, 4.4)
     highest = 0.0
     if equipoise is not None:
         axes.axvspan(*equipoise, color=FAINT, alpha=0.28, linewidth=0, zorder=0)
-    for arm, colour, sign in (("target", ACCENT, 1), ("comparator", COLOURS[0], -1)):
+    for arm, colour, sign in (("target", COLOURS[0], 1), ("comparator", ACCENT, -1)):
         own = shares[arm]
         is_curve = own.edges.size == own.before.size
         _area(axes, own.edges, sign * own.before, colour, 0.25 if own.kept is not None else 0.55)
@@ -215,13 +220,12 @@ def draw_overlap(
     axes.axhline(0, color=INK, linewidth=0.8, zorder=4)
     axes.set_xlim(0, 1)
     axes.set_ylim(-top, top)
-    percent = ylabel.startswith("share")
     axes.yaxis.set_major_formatter(
-        FuncFormatter(lambda v, _: f"{abs(v):.3g}" if not percent else f"{100 * abs(v):.3g}%")
+        FuncFormatter(lambda v, _: f"{abs(v):.3g}" if not is_share else f"{100 * abs(v):.3g}%")
     )
     for arm, colour, at, side in (
-        ("target", ACCENT, 0.97, "top"),
-        ("comparator", COLOURS[0], 0.03, "bottom"),
+        ("target", COLOURS[0], 0.97, "top"),
+        ("comparator", ACCENT, 0.03, "bottom"),
     ):
         more = " (dark: after adjustment)" if shares[arm].kept is not None else ""
         style: dict[str, Any] = {"color": colour, "fontweight": "bold", "va": side}

@@ -14,24 +14,29 @@ from riskset.report.style import style
 from riskset.report.translations import Translations
 from riskset.results.rows import EstimateRow
 
-__all__ = ["draw"]
+__all__ = ["draw", "page_of"]
 
 BELIEF = ("overlap", "balance", "characteristics", "controls", "follow_up")
 """Sections under one heading, which asks whether the result can be believed."""
 
 
 def draw(
-    content: Facts, say: Translations, theme: str, written: str, links: Sequence[str] = ()
+    content: Facts,
+    say: Translations,
+    theme: str,
+    written: str,
+    links: Sequence[str] = (),
+    page: Page | None = None,
 ) -> str:
     """The HTML of a report from what `riskset.report.content.collect` makes.
 
     `written` is a date, on a line of its own. With `links` to the files of the parts, the page is
-    an index of them.
+    an index of them. Everything is written on a `page`, by default an empty one.
     """
-    page = Page(say, min_cell_count=content["min_cell_count"])
+    page = page or Page(say, min_cell_count=content["min_cell_count"])
     parts, runs = content["parts"], content["index"]["tables"]["runs"]
     several = len(parts) > 1 or bool(links)
-    pages = [_page_of(page, k, part["about"], several) for k, part in enumerate(parts)]
+    pages = [page_of(page, k, part["about"], several) for k, part in enumerate(parts)]
     title = capital(str(content["title"])) if several else _title(pages[0])
     body = tag(
         "body",
@@ -70,7 +75,8 @@ def _policy() -> Markup:
     return Markup('<meta http-equiv="Content-Security-Policy" content="{}">').format(Markup(rules))
 
 
-def _page_of(page: Page, k: int, about: Facts, several: bool) -> Page:
+def page_of(page: Page, k: int, about: Facts, several: bool) -> Page:
+    """The page of a part."""
     page = replace(page.under(f"parts/{k}"), say=page.say.about(about), about=about)
     return replace(page, prefix=f"p{k + 1}-", level=page.level + 1) if several else page
 

@@ -240,14 +240,17 @@ class Page:
         )
         return join(_scroll(table, caption), note if more > 0 else None)
 
-    def _cell(self, column: TableColumn, record: ReportRow, is_first: bool) -> Markup:
+    def words(self, column: TableColumn, record: ReportRow) -> Markup | str:
+        """What a cell of a table says."""
         hidden = record.get("suppressed") or {}
         masks = [hidden[key] for key in column.keys if key in hidden]
         if masks:
             is_one = len(column.keys) == 1 or set(masks) == {"unfollowed"}
-            words = self.hidden(masks[0] if is_one else "hidden")
-        else:
-            words = column.show(*(record.get(key) for key in column.keys))
+            return self.hidden(masks[0] if is_one else "hidden")
+        return column.show(*(record.get(key) for key in column.keys))
+
+    def _cell(self, column: TableColumn, record: ReportRow, is_first: bool) -> Markup:
+        words = self.words(column, record)
         if column.is_number:
             words = _breakable(words)
         return tag(

@@ -14,7 +14,7 @@ from riskset.report.source import ReportPart, masks, record
 from riskset.results.column_groups import ArmColumns
 from riskset.results.rows import ArmRow, EstimateRow, RiskRow
 
-__all__ = ["collect", "render"]
+__all__ = ["collect", "forest_rows", "render"]
 
 NUMBERS = (
     "role", "model", "reading", "subgroup", "level", "interaction_p", "status", "note",
@@ -217,7 +217,7 @@ def _estimates_figure(page: Page, rows: list[ReportRow]) -> Markup:
                 lambda v: "" if v == "ok" else say.label("instead", v),
             )
         )
-    shown = [r for row in rows for r in _forest_rows(page, row)]
+    shown = [r for row in rows for r in forest_rows(page, row)]
     main = next((r.words for r in shown if r.kind == "main"), MISSING)
     return join(
         page.figure("forest", forest(shown, say), n=sum(r.is_known for r in shown), main=main),
@@ -233,7 +233,8 @@ def _detectable(page: Page, mdrr: float | None) -> Markup | None:
     return page.paragraph("result.mdrr_words", mdrr=significant(mdrr), below=significant(1 / mdrr))
 
 
-def _forest_rows(page: Page, row: ReportRow) -> list[ForestRow]:
+def forest_rows(page: Page, row: ReportRow) -> list[ForestRow]:
+    """The lines of an estimate in a forest plot: itself, and its calibrated form."""
     say = page.say
     label = row["label"]
     if row["interaction_p"] is not None:
