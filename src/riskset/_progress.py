@@ -1,9 +1,9 @@
-"""A progress bar on a terminal for work that takes more than two seconds; silent otherwise."""
+"""A progress bar for work of more than two seconds on a terminal, or a line for each step."""
 
 import sys
 import time
 from types import TracebackType
-from typing import Self
+from typing import Literal, Self
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
@@ -15,11 +15,15 @@ PATIENCE = 2.0
 
 
 class ProgressBar:
-    """A bar on standard error, for use in a ``with`` statement; `show` None: in a terminal only."""
+    """A bar on standard error, for use in a ``with`` statement; `show` None: in a terminal only.
 
-    def __init__(self, title: str, show: bool | None) -> None:
+    With ``"steps"`` there is no bar: each step that ends is a line.
+    """
+
+    def __init__(self, title: str, show: bool | Literal["steps"] | None) -> None:
         self._title = title
-        self._is_wanted = sys.stderr.isatty() if show is None else bool(show)
+        self._is_wanted = sys.stderr.isatty() if show is None else show is True
+        self._has_steps = show == "steps"
         self._started = time.monotonic()
         self._bar: Progress | None = None
 
@@ -34,6 +38,11 @@ class ProgressBar:
     ) -> None:
         if self._bar is not None:
             self._bar.stop()
+
+    def end_step(self, what: str, seconds: float) -> None:
+        """Say that a step has ended, and how long it took."""
+        if self._has_steps:
+            print(f"{self._title}: {what}, {seconds:.1f} s", file=sys.stderr, flush=True)
 
     def update(self, share: float, detail: str = "") -> None:
         """Move the bar to a share of the work, 0 to 1."""

@@ -17,7 +17,9 @@ def test_what_the_demo_prints(
         main()
     assert not ended.value.code
     told = capsys.readouterr()
-    assert told.err == ""
+    steps = told.err.splitlines()
+    assert all(re.fullmatch(r"study: .+, \d+\.\d s", step) for step in steps)
+    assert any("estimate" in step for step in steps)
     text = re.sub(r"\s+", " ", told.out)
     assert "2,184 with a catheter, 3,551 without" in text
     assert "1,486/2,236" in text

@@ -4,14 +4,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numba
 import numpy as np
 import pandas as pd
 import pytest
 
 import riskset as rs
 from cli.runs import Run, fit_json
-from riskset.cli import terminal
 from riskset.cli.terminal import plain_number
 from riskset.kernels.cuda import device
 
@@ -117,18 +115,3 @@ def test_help_is_quick() -> None:
     )
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert out.stdout.splitlines()[-1] == "[]"
-
-
-@pytest.mark.parametrize(("is_terminal", "times"), [(True, 1), (False, 0)])
-def test_compiling_is_announced_once_on_a_terminal(
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    is_terminal: bool,
-    times: int,
-) -> None:
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: is_terminal)
-    monkeypatch.setattr(terminal, "PATIENCE", -1.0)
-    terminal.announce_compiling(is_quiet=False)
-    for step in (1, 2):
-        numba.njit(lambda x, step=step: x + step)(1)
-    assert capsys.readouterr().err.count("Compiling kernels") == times

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from riskset.cli.study import show_estimates
-from riskset.cli.terminal import facts, output, short
+from riskset.cli.terminal import facts, output, progress_of, short
 
 __all__ = ["demo"]
 
@@ -25,13 +25,15 @@ def demo(
     console = output()
     console.print("[bold]Does a right heart catheter change the survival of the critically ill?[/]")
     console.print("[dim]SUPPORT study; Connors et al. (1996), JAMA 276, 889-897[/]\n")
+    # Two moving displays at once would overwrite each other.
+    progress = False if console.is_terminal else progress_of(is_quiet=False)
     with console.status("compiling (once on a machine), reading, fitting"):
         # Here, because they bring numba, scikit-learn and DuckDB.
         from riskset.report import write
         from riskset.study import Study, StudyResults, example, run
 
         study = Study.parse(example())
-        results = run(study, out, progress=False)
+        results = run(study, out, progress=progress)
         report = write(results, out / "report.html")
     console.print("Hazard ratio of death, with a catheter compared to without\n")
     show_estimates(results)

@@ -10,7 +10,7 @@ from riskset.cli.interval_options import BootstrapOptions, IntervalOptions
 from riskset.cli.model_options import ComputeOptions, ModelOptions, PenaltyOptions
 from riskset.cli.options import RESULT, grouped, option
 from riskset.cli.summary import print_fit, print_written
-from riskset.cli.terminal import announce_compiling
+from riskset.cli.terminal import hush_compiling
 from riskset.data.writers import check_folder, check_target
 
 __all__ = ["fit"]
@@ -61,7 +61,7 @@ def fit(
     bootstrap.check(intervals.interval, intervals.level, is_cross_validated=crossval.cv)
     check_target(files.out, suffixes=(".json",), inputs=tables.inputs(patients))
     check_folder(files.plot)
-    announce_compiling(compute.quiet)
+    hush_compiling(compute.quiet)
     started = clock.perf_counter()
     columns, labels = crossval.read(patients, columns, tables, model.censoring_group)
     data = tables.read(patients, columns, model.censoring_group)

@@ -13,7 +13,7 @@ from riskset.cli.input_options import ColumnOptions, PatientsFile, TableOptions
 from riskset.cli.model_options import ComputeOptions, ModelOptions, PenaltyShapeOptions
 from riskset.cli.options import PENALTY, RESULT, grouped, option
 from riskset.cli.summary import print_path, print_written
-from riskset.cli.terminal import announce_compiling
+from riskset.cli.terminal import hush_compiling
 from riskset.data.writers import TABLE_SUFFIXES, check_folder, check_target, write_table
 
 __all__ = ["path"]
@@ -55,7 +55,7 @@ def path(
     if options.out is not None:
         check_target(options.out, suffixes=TABLE_SUFFIXES, inputs=tables.inputs(patients))
     check_folder(options.plot)
-    announce_compiling(compute.quiet)
+    hush_compiling(compute.quiet)
     started = clock.perf_counter()
     data = tables.read(patients, columns, model.censoring_group)
     read = clock.perf_counter() - started

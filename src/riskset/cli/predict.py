@@ -15,7 +15,7 @@ from riskset._types import AnyArray
 from riskset.cli.input_options import TableOptions, check_readable
 from riskset.cli.options import grouped, option
 from riskset.cli.summary import print_written
-from riskset.cli.terminal import announce_compiling, output, warn
+from riskset.cli.terminal import hush_compiling, output, warn
 from riskset.cli.wording import COMMAND_LINE
 from riskset.data.writers import TABLE_SUFFIXES, check_target, write_table
 
@@ -69,7 +69,7 @@ def predict(
 
     at = None if options.times is None else parsed_times(options.times)
     check_target(options.out, suffixes=TABLE_SUFFIXES, inputs=[fit_file, *tables.inputs(new)])
-    announce_compiling(options.quiet)
+    hush_compiling(options.quiet)
     check_readable(fit_file)
     model, schema = read_fit(fit_file)
     data = tables.read_new(schema, new)

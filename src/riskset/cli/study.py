@@ -11,7 +11,17 @@ from rich.table import Table
 from riskset._errors import InputError, ReportTooLarge
 from riskset._messages import spoken
 from riskset.cli.options import grouped
-from riskset.cli.terminal import facts, fail, output, plain_number, plain_table, short, warn
+from riskset.cli.terminal import (
+    facts,
+    fail,
+    hush_compiling,
+    output,
+    plain_number,
+    plain_table,
+    progress_of,
+    short,
+    warn,
+)
 
 if TYPE_CHECKING:
     import riskset as rs
@@ -72,7 +82,8 @@ def run(
     from riskset.study import run as run_study
 
     with _spoken():
-        results = run_study(specification, out, progress=False if quiet else None)
+        hush_compiling(quiet)
+        results = run_study(specification, out, progress=progress_of(quiet))
         written = _report(results, out / "report.html")
     if quiet:
         return

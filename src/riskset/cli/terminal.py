@@ -5,7 +5,7 @@ import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TextIO
+from typing import Literal, TextIO
 
 from rich import box
 from rich.console import Console
@@ -13,16 +13,16 @@ from rich.markup import escape
 from rich.table import Table
 
 from riskset._messages import spoken
-from riskset._progress import PATIENCE
 from riskset.cli.wording import COMMAND_LINE
 
 __all__ = [
-    "announce_compiling",
     "facts",
     "fail",
+    "hush_compiling",
     "output",
     "plain_number",
     "plain_table",
+    "progress_of",
     "ratio",
     "short",
     "spelled_warnings",
@@ -56,19 +56,20 @@ def warn(message: str) -> None:
     _console(sys.stderr).print(f"[bold yellow]Warning:[/] {escape(message)}", soft_wrap=True)
 
 
-def announce_compiling(is_quiet: bool) -> None:
-    """Have it said on a terminal if kernels must be compiled and that takes a while."""
-    if is_quiet or not sys.stderr.isatty():
-        return
-    # Here, because it brings numba.
-    from riskset.kernels._jit import when_compiling
+def hush_compiling(is_quiet: bool) -> None:
+    """With `--quiet`, do not say on a terminal that kernels are compiled."""
+    if is_quiet:
+        # Here, because it brings numba.
+        from riskset.kernels._jit import NOTICE
 
-    when_compiling(
-        lambda: _console(sys.stderr).print(
-            "[dim]Compiling kernels, once per machine and version ...[/]"
-        ),
-        patience=PATIENCE,
-    )
+        NOTICE.is_wanted = False
+
+
+def progress_of(is_quiet: bool) -> bool | Literal["steps"] | None:
+    """A bar on a terminal, lines where standard error is redirected, nothing with `--quiet`."""
+    if is_quiet:
+        return False
+    return None if sys.stderr.isatty() else "steps"
 
 
 @contextmanager

@@ -1,18 +1,30 @@
 """The one way this package compiles a CPU kernel."""
 
 import os
-import time
-from collections.abc import Callable
-from typing import TypeVar, cast
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar, cast
 
 import numba
-from numba.core import event
+from numba.core import event, types
 
-__all__ = ["kernel", "when_compiling"]
+from riskset.kernels._compiling import CompilingNotice
+from riskset.kernels._jit_cache import KernelCache
+
+__all__ = ["NOTICE", "kernel"]
 
 F = TypeVar("F", bound=Callable[..., object])
 
 CACHE = os.environ.get("RISKSET_JIT_CACHE", "1") == "1"
+
+OPTIONS: dict[str, Any] = {
+    "nogil": True,
+    "error_model": "numpy",
+    "no_cfunc_wrapper": True,  # nothing in C calls kernels, and it takes a twentieth of the time
+}
+
+NOTICE = CompilingNotice()
+"""What says that kernels are compiled; see `CompilingNotice`."""
+event.register("numba:compile", NOTICE)  # type: ignore[no-untyped-call]
 
 
 def kernel(function: F) -> F:
@@ -22,40 +34,36 @@ def kernel(function: F) -> F:
     ``parallel``: `Runtime.run` shares out chunks among threads, which compiles four times faster,
     is safe under any threading layer, and fixes the order of every sum.
     """
-    try:
-        compiled = numba.njit(cache=CACHE, nogil=True, error_model="numpy")(function)
-    except RuntimeError:
-        # Neither the package nor the user's cache folder can be written: compile every time.
-        compiled = numba.njit(nogil=True, error_model="numpy")(function)
+    compiled = numba.njit(**OPTIONS)(function)
+    if not numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
+        _widen_literals(compiled)
+        if CACHE:
+            _keep(compiled, function)
     return cast(F, compiled)
 
 
-def when_compiling(tell: Callable[[], None], *, patience: float) -> None:
-    """Call `tell` once, when kernels have been compiled for `patience` seconds.
+def _keep(compiled: Any, function: Callable[..., object]) -> None:
+    try:
+        compiled._cache = KernelCache(function)
+    except RuntimeError:
+        # Neither the package nor the user's cache folder can be written: compile every time.
+        return
 
-    Kernels in numba's cache are loaded and not compiled, so then it is never called.
+
+def _widen_literals(compiled: Any) -> None:
+    """Compile a kernel that another one calls with ``0`` for any whole number.
+
+    Types are inferred in rounds. A variable that begins at 0 is the literal 0 in the first round,
+    and numba would compile everything that is called with it a second time, for nothing.
     """
-    event.register("numba:compile", _Stopwatch(tell, patience))  # type: ignore[no-untyped-call]
+    as_it_was = compiled.get_call_template
+
+    def get_call_template(args: Sequence[Any], kws: Mapping[str, Any]) -> Any:
+        widened = {name: _widened(kind) for name, kind in kws.items()}
+        return as_it_was(tuple(_widened(kind) for kind in args), widened)
+
+    compiled.get_call_template = get_call_template
 
 
-class _Stopwatch(event.Listener):
-    """Adds up the time of compilations; one may be inside another."""
-
-    def __init__(self, tell: Callable[[], None], patience: float) -> None:
-        self._tell: Callable[[], None] | None = tell
-        self._patience = patience
-        self._spent, self._started, self._depth = 0.0, 0.0, 0
-
-    def on_start(self, event: object) -> None:
-        now = time.monotonic()
-        if self._depth == 0:
-            self._started = now
-        self._depth += 1
-        if self._tell is not None and self._spent + now - self._started > self._patience:
-            self._tell()
-            self._tell = None
-
-    def on_end(self, event: object) -> None:
-        self._depth -= 1
-        if self._depth == 0:
-            self._spent += time.monotonic() - self._started
+def _widened(kind: Any) -> Any:
+    return types.unliteral(kind)  # type: ignore[no-untyped-call]

@@ -186,6 +186,14 @@ def _tied_weight(m: int, step: float, rest: float, tied: float, expected: float)
 
 
 @kernel
+def _join(
+    x: Matrix, share: Rows, step: Rows, first: int, last: int, mean: Rows, out: Matrix
+) -> None:
+    """`join_rows`, once and for all who call it: each copy of its loops is compiled."""
+    join_rows(x, share, step, first, last, mean, out)
+
+
+@kernel
 def deviations_nested(
     log_r: Rows,
     expected: Rows,
@@ -201,8 +209,10 @@ def deviations_nested(
 ) -> None:
     ptr, starts, event_weight = risk.group_ptr, risk.starts_stratum, risk.event_weight
     n_rows, here = x.shape[0], expected[row0 : row0 + x.shape[0]]
-    r, before, share, step = np.empty((4, n_rows))
-    fall, rest, apart = np.empty((3, last - first))
+    # Each on its own: rows of one table would be strided as far as the compiler knows.
+    r, before, share, step = np.empty(n_rows), np.empty(n_rows), np.empty(n_rows), np.empty(n_rows)
+    n_groups = last - first
+    fall, rest, apart = np.empty(n_groups), np.empty(n_groups), np.empty(n_groups)
     peak_total[0] = _masses(log_r, row0, risk, first, last, peak_total[0], r, fall)
     peak_total[1] = _sizes(
         r, fall, row0, risk, efron, first, last, peak_total[1], before, rest, apart
@@ -213,12 +223,12 @@ def deviations_nested(
     for g in range(first, last):
         stop = ptr[g + 1] - row0
         if starts[g]:
-            join_rows(x, share, step, begin, ptr[g] - row0, state, out)
+            _join(x, share, step, begin, ptr[g] - row0, state, out)
             begin = ptr[g] - row0
             state[:] = 0.0
         if apart[g - first] == 0.0:
             continue
-        join_rows(x, share, step, begin, ptr[g] - row0, state, out)
+        _join(x, share, step, begin, ptr[g] - row0, state, out)
         tied[:] = 0.0
         joint, k, tied_expected = -1, ptr[g] - row0, 0.0
         while k < stop:
@@ -228,7 +238,7 @@ def deviations_nested(
                     tied_expected += here[k]
                     joint = k if joint < 0 else joint
                 k += 1
-            join_rows(x, share, step, begin, k, tied[0] if is_tied else state, out)
+            _join(x, share, step, begin, k, tied[0] if is_tied else state, out)
         # The first of the tied rows has no distance of its own: it stands for all of them.
         m = risk.group_tied[g]
         one[0, 0], one[1, 0] = apart[g - first], rest[g - first]
@@ -236,12 +246,12 @@ def deviations_nested(
             m, risk.group_events[g] / m, rest[g - first], apart[g - first], tied_expected
         )
         _shares(one[0], one[1], one[2], share[joint : joint + 1], step[joint : joint + 1])
-        join_rows(
+        _join(
             tied, share[joint : joint + 1], step[joint : joint + 1], 0, 1, state,
             out[joint : joint + 1],
         )  # fmt: skip
         begin = stop
-    join_rows(x, share, step, begin, n_rows, state, out)
+    _join(x, share, step, begin, n_rows, state, out)
 
 
 @kernel

@@ -64,9 +64,13 @@ class StepCache:
     """The results of the steps of a run, in a folder that no other run may use.
 
     `times` has ``step``, ``what``, ``seconds`` and ``reused`` of every step of the run, once.
+    `tell` is called with what a step was and its seconds when it has ended.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(
+        self, folder: Path, tell: Callable[[str, float], None] = lambda what, seconds: None
+    ) -> None:
+        self._tell = tell
         folder.mkdir(parents=True, exist_ok=True)
         self._lock = (folder / ".lock").open("ab")
         busy = InputError(
@@ -126,6 +130,7 @@ class StepCache:
             result = dataclasses.replace(compute(), key=key, step=step)
             seconds = time.perf_counter() - started
             _save(path, result)
+            self._tell(f"{step} ({what})", seconds)
         if key not in self._known:
             self._known.add(key)
             self.times.append(

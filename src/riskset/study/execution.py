@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from riskset._progress import ProgressBar
 from riskset.data.writers import check_folder
@@ -31,7 +31,7 @@ def run(
     study: Study | Mapping[str, Any] | str | Path,
     out: str | Path,
     *,
-    progress: bool | None = None,
+    progress: bool | Literal["steps"] | None = None,
     date: datetime.date | None = None,
 ) -> StudyResults:
     """Run a study, or resume one that was interrupted.
@@ -44,8 +44,9 @@ def run(
         Output folder, created if necessary: ``results`` (`StudyResults`; may be shared),
         ``private`` (the same with nothing hidden or withheld) and ``steps`` (individual-level data
         to resume from; may be deleted).
-    progress : bool, optional
-        Show a progress bar. Default: only in a terminal.
+    progress : bool or "steps", optional
+        Show a progress bar. Default: only in a terminal. "steps" writes a line to standard error
+        whenever a step has ended.
     date : date, optional
         Date of the run. Default: today.
 
@@ -71,9 +72,9 @@ def run(
         check_replaceable(folder / name)
     started = time.perf_counter()
     with (
-        closing(StepCache(folder / "steps")) as cache,
-        _source(study, cache) as source,
         ProgressBar("study", progress) as bar,
+        closing(StepCache(folder / "steps", bar.end_step)) as cache,
+        _source(study, cache) as source,
     ):
         analyses = list(StudyRunner(study, source, cache, bar).run())
         sharing = study.specification.sharing
