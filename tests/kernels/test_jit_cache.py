@@ -9,7 +9,7 @@ from pathlib import Path
 import numba
 import pytest
 
-from riskset.kernels import term_means_cpu
+from riskset.kernels._jit import kernel
 from riskset.kernels._jit_cache import KernelFiles, sources_digest
 from source_tree import SOURCE
 
@@ -93,15 +93,14 @@ def test_sources_of_a_kernel_are_all_that_it_imports(tmp_path: Path) -> None:
 
 @needs_jit
 def test_a_literal_compiles_nothing_of_its_own() -> None:
-    """`deviations_nested` is called with a group that begins as the literal 0."""
-    import numpy as np
-
-    import riskset as rs
-
-    x = np.linspace(-1.0, 1.0, 40).reshape(20, 2) ** 2 + np.arange(20)[:, None] % 3
-    rs.Cox().fit(x, rs.Surv(np.arange(1.0, 21.0), np.arange(20) % 2 == 0)).summary()
-    for signature in term_means_cpu.deviations_nested.signatures:
-        assert "Literal" not in repr(signature)
+    """A group that begins at 0 is the literal 0 in the first round of inference."""
+    scope: dict[str, object] = {}
+    exec("def twice(x):\n    return 2 * x", scope)  # text has no folder, and so no cache
+    scope["twice"] = twice = kernel(scope["twice"])
+    text = "def total(n):\n    g = s = 0\n    while g < n:\n        s += twice(g)\n        g += 1\n"
+    exec(text + "    return s", scope)
+    assert kernel(scope["total"])(4) == 12
+    assert [repr(kinds) for kinds in twice.signatures] == ["(int64,)"]
 
 
 @needs_jit
