@@ -67,7 +67,8 @@ HOMES = {
     ),
     "typer": ("cli/",),
     "rich": ("cli/", "_progress.py"),
-    "pandas": ("bench/peer_scripts/",),
+    "pandas": ("bench/peer_scripts/", "data/formula.py"),
+    "formulaic": ("data/formula.py", "data/model_formula.py", "data/natural_spline.py"),
     "polars": (),
     **dict.fromkeys(
         ("adelie", "lifelines", "skglm", "sksurv", "statsmodels"), ("bench/peer_scripts/",)
@@ -84,6 +85,8 @@ READ_MESSAGES = {
     "actors.py": 1,
     "data/database.py": 3,
     "data/files.py": 4,
+    "data/formula.py": 1,
+    "data/model_formula.py": 1,
     "kernels/cuda/device.py": 1,
 }
 

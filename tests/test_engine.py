@@ -66,7 +66,7 @@ def cohort() -> rs.Dataset:
     return rs.Dataset.from_frame(pa.table(columns), time="time", event="event", cause=1)
 
 
-KIND = rs.L1(1.0, unpenalized=["x0"])
+KIND = rs.L1(unpenalized=["x0"])
 
 
 def same(a: rs.Bootstrap | rs.CrossValidation, b: Any) -> bool:
@@ -91,7 +91,7 @@ def test_small_data_clusters_and_retuning(dask: object) -> None:
     """Replicates one by one, and each with a cross-validation of its own."""
     name = "dask"
     data = rs.load_rhc()
-    kind = rs.L1(1.0, unpenalized=["swang1"])
+    kind = rs.L1(unpenalized=["swang1"])
     rows = np.arange(0, data.n_rows, 12)
     X, outcome = data.design.take_rows(rows), data.outcome()
     y = rs.Surv(outcome.time[rows], outcome.event[rows])
@@ -130,7 +130,11 @@ def test_a_design_is_written_once_and_one_in_a_file_never(
 
 def test_several_models_of_the_same_data(name: str, cohort: rs.Dataset) -> None:
     cv = {"folds": 3, "repeats": 1, "penalties": [10.0, 30.0]}
-    models = [rs.Cox(rs.L1(10.0)), rs.FineGray(KIND, n_threads=2), rs.CoxCV(KIND, **cv)]
+    models = [
+        rs.Cox(rs.L1(10.0)),
+        rs.FineGray(KIND.with_strength(1.0), n_threads=2),
+        rs.CoxCV(KIND, **cv),
+    ]
     here = rs.fit_each(models, cohort)
     there = rs.fit_each(models, cohort, engine=name)
     for model, one, other in zip(models, here, there, strict=True):
@@ -261,7 +265,7 @@ def test_what_is_not_there_is_told(cohort: rs.Dataset, monkeypatch: pytest.Monke
         rs.CoxCV(engine="ray").fit(cohort)
 
 
-@pytest.mark.parametrize("model", [rs.Cox(KIND), rs.FineGray(KIND, n_threads=2)])
+@pytest.mark.parametrize("model", [rs.Cox(KIND), rs.FineGray(KIND.with_strength(1.0), n_threads=2)])
 def test_a_path_in_pieces(name: str, cohort: rs.Dataset, model: Any) -> None:
     settings = {"n_penalties": 12, "min_ratio": 1e-2}
     whole = rs.path(model, cohort, **settings)

@@ -129,9 +129,7 @@ def test_how_much_the_penalty_moves_matched_and_weighted_estimates(folder):
     pairs, weights = [], []
     for percent in range(-10, 11):
         penalty = rs.L1(ps["l1"] * (1 + percent / 100))
-        score = rs.cohort.propensity_score(
-            treatment, tidy, penalty=penalty, cross_validate=False
-        ).people
+        score = rs.cohort.propensity_score(treatment, tidy, penalty=penalty).people
         pairs.append(rs.cohort.fit_outcome(y, rs.cohort.match(score, caliper=0.2)).hr)
         weights.append(rs.cohort.fit_outcome(y, rs.cohort.weight(score, "ato")).hr)
     assert f"from {min(pairs):.2f} to {max(pairs):.2f} within pairs" in WORDS

@@ -90,7 +90,7 @@ def test_the_choice_of_the_penalty_repeated(run: Run, lung: Path) -> None:
     interval = fit_json()["interval"]
     assert interval["retuned"] is True
     data = rs.read_dataset(lung, time="time", event="event", id="id")
-    kind = rs.L1(1.0, unpenalized=["sex"])
+    kind = rs.L1(unpenalized=["sex"])
     model = rs.CoxCV(kind, penalties=[2.0, 10.0], folds=3, repeats=1).fit(data)
     found = model.bootstrap(39, retune=True)
     assert len({penalty.l1 for penalty in found.penalties or ()}) == 2

@@ -53,7 +53,7 @@ def test_it_is_what_python_does(run: Run, lung: Path) -> None:
     )
     assert ended.code == 0, ended.err
     data = rs.Dataset.from_frame(frame.drop(columns="site"), time="time", event="event", id="id")
-    kind = rs.L1(1.0, unpenalized=["sex"])
+    kind = rs.L1(unpenalized=["sex"])
     site = frame["site"].to_numpy()
     model = rs.CoxCV(kind, folds=4, repeats=2, groups=site, rule="1se", seed=3).fit(data)
     found = fit_json()

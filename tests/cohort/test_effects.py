@@ -190,7 +190,7 @@ def penalised_score(**options):
 
 def test_penalised_score_as_glmnet():
     expected = EFFECTS["propensity_l1"]
-    found = penalised_score(cross_validate=False, tol=1e-11)
+    found = penalised_score(tol=1e-11)
     wanted = list(expected["coef_l1_20"].values())
     assert_allclose(found.coef, wanted, rtol=0, atol=1e-8)
     assert_allclose(found.intercept, expected["intercept"], rtol=0, atol=1e-7)
@@ -206,7 +206,7 @@ def test_penalty_of_a_score_in_given_folds():
     found = rs.cohort.propensity_score(
         people,
         rhc_covariates(),
-        rs.L1(1.0),
+        rs.L1(),
         folds=fold,
         repeats=1,
         search="grid",

@@ -46,10 +46,7 @@ def test_text_identifies_as_numbers_do(tmp_path: Path):
         x = pd.DataFrame({"x": np.arange(N) % 7})
         smd = [rs.cohort.balance(x, who).after.smd for who in (people, same)]
         assert_array_equal(smd[0], smd[1])
-    scores = [
-        rs.cohort.propensity_score(who, x, rs.L2(1.0), cross_validate=False)
-        for who in (numbers, text)
-    ]
+    scores = [rs.cohort.propensity_score(who, x, rs.L2(1.0)) for who in (numbers, text)]
     assert_array_equal(scores[0].score, scores[1].score)
     rs.cohort.save(other, tmp_path / "kept")
     loaded = rs.cohort.load(tmp_path / "kept")

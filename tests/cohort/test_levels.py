@@ -69,7 +69,7 @@ def test_rare_levels_go_whichever_comes_first():
     assert found.kept == (*SITES[1:], *SEXES, "age")
     # What is left still covers nearly everybody: the first that is left takes its place.
     assert found.design.factors == (SITES[1:], SEXES)
-    score = rs.cohort.propensity_score(TREATMENT, found.design, cross_validate=False)
+    score = rs.cohort.propensity_score(TREATMENT, found.design, None)
     assert score.names == ("site=c", "site=d", "sex=m", "age")
 
 
@@ -87,7 +87,7 @@ def test_redundant_by_analysis_is_the_most_frequent_level_and_models_keep_the_ot
     found = rs.cohort.tidy(FRAME, analysis=labels)
     frequent = "sex=f" if (FRAME["sex"] == "f").sum() > N / 2 else "sex=m"
     assert found.removed_redundant == ("site=c", frequent)
-    score = rs.cohort.propensity_score(TREATMENT, found.design, cross_validate=False)
+    score = rs.cohort.propensity_score(TREATMENT, found.design, None)
     assert score.names == found.kept
 
 
@@ -103,11 +103,9 @@ def test_redundant_by_analysis_is_the_most_frequent_level_and_models_keep_the_ot
     ids=repr,
 )
 def test_which_levels_scores_and_outcome_models_have(penalty, names):
-    score = rs.cohort.propensity_score(TREATMENT, FRAME, penalty, cross_validate=False)
+    score = rs.cohort.propensity_score(TREATMENT, FRAME, penalty)
     assert score.names == names
-    plain = rs.cohort.propensity_score(
-        TREATMENT, design_by_hand(names), penalty, cross_validate=False
-    )
+    plain = rs.cohort.propensity_score(TREATMENT, design_by_hand(names), penalty)
     assert_array_equal(score.coef, plain.coef)
     assert_array_equal(score.score, plain.score)
     found = rs.cohort.fit_outcome(Y, PEOPLE, covariates=FRAME, penalty=penalty)
@@ -118,7 +116,7 @@ def test_which_levels_scores_and_outcome_models_have(penalty, names):
 
 
 def test_coefficients_in_the_given_units_where_a_level_is_left_out():
-    chosen = {"cross_validate": True, "folds": 3, "repeats": 1}
+    chosen = {"penalty": "l1", "folds": 3, "repeats": 1}
     found = rs.cohort.fit_outcome(Y, PEOPLE, covariates=FRAME, **chosen)
     assert found.names == (*SITES[1:], "sex=m", "age")
     own = rs.cohort.fit_outcome(Y, PEOPLE, covariates=design_by_hand(found.names), **chosen)
@@ -137,10 +135,8 @@ def test_all_levels_are_held_against_the_treatment():
     drug = np.where(TREATMENT == 1, "a", np.where(rng.random(N) < 0.5, "b", "c"))
     frame = FRAME.assign(drug=drug)
     with pytest.raises(rs.CohortError, match="'drug=a'"):
-        rs.cohort.propensity_score(TREATMENT, frame, cross_validate=False)
-    found = rs.cohort.propensity_score(
-        TREATMENT, frame, cross_validate=False, on_high_correlation="exclude"
-    )
+        rs.cohort.propensity_score(TREATMENT, frame, None)
+    found = rs.cohort.propensity_score(TREATMENT, frame, None, on_high_correlation="exclude")
     # b and c make up a: only one of them stays, or none.
     assert "drug=a" in found.excluded
     assert len([name for name in found.names if name.startswith("drug=")]) <= 1
@@ -154,7 +150,6 @@ def test_an_excluded_level_does_not_follow_from_the_others():
         TREATMENT,
         FRAME[["sex"]].assign(drug=drug),
         rs.L2(1.0),
-        cross_validate=False,
         on_high_correlation="exclude",
         max_correlation=0.6,
     )

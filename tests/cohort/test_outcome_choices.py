@@ -25,10 +25,10 @@ def test_the_penalty_is_that_of_the_estimator(model):
     x, treat, y = simulated()
     x = np.c_[x, np.zeros(400), 3 * x[:, 1]]  # empty, and not on the scale of the others
     found = rs.cohort.fit_outcome(
-        y, rs.cohort.Population(treat), model, covariates=x, cross_validate=True, folds=4, repeats=2
+        y, rs.cohort.Population(treat), model, covariates=x, penalty="l1", folds=4, repeats=2
     )
     tidied = np.c_[treat, np.delete(x, 6, axis=1) / [1, 1, 1, 1, 1, 1, 3]]
-    kind = rs.L1(1.0, unpenalized=[0])
+    kind = rs.L1(unpenalized=[0])
     options = {"folds": 4, "repeats": 2, "seed": 1}
     direct = rs.CoxCV(kind, **options) if model == "cox" else rs.FineGrayCV(kind, **options)
     direct.fit(tidied, y)
@@ -57,7 +57,7 @@ def test_coefficients_are_those_of_the_covariates_as_they_came():
     age = np.random.default_rng(2).uniform(20, 80, 400)
     x = np.c_[x, np.zeros(400), age]
     found = rs.cohort.fit_outcome(
-        y, rs.cohort.Population(treat), covariates=x, cross_validate=True, folds=3, repeats=1
+        y, rs.cohort.Population(treat), covariates=x, penalty="l1", folds=3, repeats=1
     )
     assert found.names == found.keys == ("x0", "x1", "x2", "x3", "x4", "x5", "x7")
     kept = np.delete(x, 6, axis=1)
@@ -91,7 +91,7 @@ def test_interactions_are_no_covariates():
 def test_too_few_sets_or_people_for_the_folds():
     x, treat, y = simulated(60)
     people = rs.cohort.Population(treat, np.full(60, 0.5))
-    options = {"covariates": x, "cross_validate": True, "repeats": 1}
+    options = {"covariates": x, "penalty": "l1", "repeats": 1}
     pairs = rs.cohort.match(people)
     found = rs.cohort.fit_outcome(y, pairs, folds=40, **options)
     assert found.informative_strata < 40
@@ -105,10 +105,10 @@ def test_matched_sets_and_persons_stay_in_one_fold():
     x, treat, y = simulated(200)
     pairs = rs.cohort.match(rs.cohort.Population(treat, np.full(200, 0.5)))
     found = rs.cohort.fit_outcome(
-        y, pairs, reading="marginal", covariates=x, cross_validate=True, folds=5, repeats=1
+        y, pairs, reading="marginal", covariates=x, penalty="l1", folds=5, repeats=1
     )
     rows = np.flatnonzero(pairs.kept)
-    kind = rs.L1(1.0, unpenalized=[0])
+    kind = rs.L1(unpenalized=[0])
     direct = rs.CoxCV(kind, folds=5, repeats=1, groups=pairs.set_id[rows], seed=1)
     direct.fit(np.c_[treat, x][rows], y[rows])
     assert_allclose(found.cross_validation.mean, direct.cross_validation_.mean, rtol=1e-12)
@@ -119,7 +119,7 @@ def test_no_covariate_is_left():
     people = rs.cohort.Population(treat)
     alone = rs.cohort.fit_outcome(y, people)
     for covariates, code in ((np.zeros((100, 2)), "no_covariates"), (np.ones((100, 1)), None)):
-        found = rs.cohort.fit_outcome(y, people, covariates=covariates, cross_validate=True)
+        found = rs.cohort.fit_outcome(y, people, covariates=covariates, penalty="l1")
         assert (found.log_hr, found.lower, found.penalty) == (alone.log_hr, alone.lower, None)
         assert code is None or code in {note.code for note in found.notes}
 
@@ -264,8 +264,8 @@ def test_messages(options, words):
     [
         ({"checkpoint": "no/such/folder/work"}, "does not exist"),
         ({"seed": -1}, "`seed` must be a whole number of at least 0"),
-        ({"penalty": rs.L1(2.0, unpenalized=["zz"])}, "zz"),
-        ({"penalty": rs.L1(1.0, factor={"nope": 2.0})}, "nope"),
+        ({"penalty": rs.L1(unpenalized=["zz"])}, "zz"),
+        ({"penalty": rs.L1(factor={"nope": 2.0})}, "nope"),
     ],
 )
 def test_mistakes_are_no_reason_to_leave_the_covariates_out(wrong, words):
@@ -273,6 +273,6 @@ def test_mistakes_are_no_reason_to_leave_the_covariates_out(wrong, words):
     x = (rng.random((120, 3)) < 0.4).astype(float)
     people = rs.cohort.Population(rng.integers(0, 2, 120), np.full(120, 0.5))
     y = rs.Surv(rng.integers(1, 90, 120), rng.integers(0, 2, 120))
-    options = {"covariates": x, "cross_validate": True, "folds": 3, "repeats": 1}
+    options = {"covariates": x, "penalty": "l1", "folds": 3, "repeats": 1}
     with pytest.raises(rs.InputError, match=words):
         rs.cohort.fit_outcome(y, people, **options | wrong)

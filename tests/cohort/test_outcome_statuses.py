@@ -223,7 +223,7 @@ def test_small_data_never_crash(model, seed):
         {},
         {"interactions": x[:, :1]},
         {"covariates": x},
-        {"covariates": x, "cross_validate": True, "folds": 2, "repeats": 1},
+        {"covariates": x, "penalty": "l1", "folds": 2, "repeats": 1},
         {"covariates": x, "penalty": rs.L1(1.0), "profile": "grid"},
     )
     for k, adjustment in enumerate(adjustments(people)):

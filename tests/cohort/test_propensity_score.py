@@ -31,8 +31,8 @@ from storages import each_storage
 BY_R = read_json(GOLDEN / "rhc.json")
 
 
-def score(t, x, *args, **options):
-    return rs.cohort.propensity_score(t, x, *args, cross_validate=False, **options)
+def score(t, x, penalty=None, **options):
+    return rs.cohort.propensity_score(t, x, penalty, **options)
 
 
 @pytest.fixture(scope="module")
@@ -184,7 +184,7 @@ def test_the_penalty_is_chosen_by_the_people_left_out():
 def test_an_unpenalised_covariate_and_a_checkpoint(tmp_path):
     t, x = simulated(6000, seed=9)
     options = {"folds": 4, "repeats": 1, "checkpoint": tmp_path / "ps.jsonl"}
-    found = rs.cohort.propensity_score(t, x, rs.L1(1.0, unpenalized=["x5"]), **options)
+    found = rs.cohort.propensity_score(t, x, rs.L1(unpenalized=["x5"]), **options)
     assert found.penalty.unpenalized == ("x5",)
     strongest = score(t, x, rs.L1(1e5, unpenalized=["x5"]))
     assert np.flatnonzero(strongest.coef).tolist() == [5]
@@ -192,7 +192,7 @@ def test_an_unpenalised_covariate_and_a_checkpoint(tmp_path):
     for value in (0, 1):
         group = x[:, 5] == value
         assert_allclose(strongest.score[group], t[group].mean(), rtol=1e-8)
-    again = rs.cohort.propensity_score(t, x, rs.L1(1.0, unpenalized=["x5"]), **options)
+    again = rs.cohort.propensity_score(t, x, rs.L1(unpenalized=["x5"]), **options)
     assert again.score.tobytes() == found.score.tobytes()
 
 

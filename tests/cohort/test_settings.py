@@ -38,7 +38,7 @@ CALLS = {
     rs.cohort.tidy: ((X, PEOPLE), {"min_count": 3}, {}),
     rs.cohort.propensity_score: (
         (TREATED, X),
-        {"cross_validate": False, "max_correlation": 1.0},
+        {"penalty": None, "max_correlation": 1.0},
         {},
     ),
     rs.cohort.trim: ((PEOPLE,), {"symmetric": 0.35}, {"weights": rs.cohort.weight(PEOPLE)}),

@@ -340,7 +340,7 @@ def test_what_blocks_are_not_for() -> None:
         (rs.Cox(ties="efron"), "ties='efron' does not fit in blocks"),
         (rs.Cox(solver="ccd"), "solver='ccd' does not fit in blocks"),
         (rs.FineGray(censoring_group="x0"), "`censoring_group` does not fit in blocks"),
-        (rs.CoxCV(rs.L1(1.0), cause=1), "can only be fitted, by Cox and FineGray"),
+        (rs.CoxCV(rs.L1(), cause=1), "can only be fitted, by Cox and FineGray"),
         (rs.Cox(), "must be 0 .* or 1 .*, but .* \\(first: row"),
         (rs.Cox(cause=7), "none of the 2 blocks has an event"),
     ]

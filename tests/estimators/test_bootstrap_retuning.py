@@ -38,9 +38,9 @@ def test_retuning_repeats_the_cross_validation():
     """Resampled rows, each in one fold: the fit of `CoxCV` with numbers of draws as weights."""
     x, y = simulated(np.random.default_rng(2))
     fold = np.arange(120) % 3
-    cv = rs.CoxCV(
-        rs.L1(1.0, unpenalized=["x0"]), penalties=[1.0, 5.0, 20.0], folds=fold, repeats=1
-    ).fit(x, y)
+    cv = rs.CoxCV(rs.L1(unpenalized=["x0"]), penalties=[1.0, 5.0, 20.0], folds=fold, repeats=1).fit(
+        x, y
+    )
     before = state(cv)
     found = cv.bootstrap(6, retune=True)
     assert state(cv) == before
@@ -49,7 +49,7 @@ def test_retuning_repeats_the_cross_validation():
     resampling, _ = _inference._resampling(training, None, False)
     for k, penalty in enumerate(found.penalties):
         again = rs.CoxCV(
-            rs.L1(1.0, unpenalized=["x0"]), penalties=[1.0, 5.0, 20.0], folds=fold, repeats=1
+            rs.L1(unpenalized=["x0"]), penalties=[1.0, 5.0, 20.0], folds=fold, repeats=1
         ).fit(x, y, sample_weight=resampling.counts(1, k).astype(float))
         assert again.best_penalty_.l1 == penalty.l1
         assert_allclose(found.replicates[k, 0], again.coef_[0], rtol=1e-4, atol=1e-5)
@@ -61,7 +61,7 @@ def test_retuning_finegray(weights):
     """One penalty to choose from: what is left is the bootstrap at that penalty."""
     x, y = simulated(np.random.default_rng(2))
     y = rs.Surv(y["time"], np.random.default_rng(1).integers(0, 3, 120))
-    kind = rs.L1(1.0, unpenalized=["x0"])
+    kind = rs.L1(unpenalized=["x0"])
     cv = rs.FineGrayCV(kind, penalties=[3.0], folds=3, repeats=1, censoring_weights=weights)
     cv.fit(x, y, sample_weight=np.tile([0.5, 1.0, 2.0], 40))
     kept, chosen = cv.bootstrap(3), cv.bootstrap(3, retune=True)
@@ -73,7 +73,7 @@ def retunable(n=60, n_events=3, **parameters):
     g = np.random.default_rng(0)
     x, time, event = g.normal(size=(n, 3)), g.exponential(size=n), np.zeros(n, int)
     event[:n_events] = 1
-    cv = rs.CoxCV(rs.L1(1.0, unpenalized=["x0"]), **({"folds": 3, "repeats": 1} | parameters))
+    cv = rs.CoxCV(rs.L1(unpenalized=["x0"]), **({"folds": 3, "repeats": 1} | parameters))
     return cv.fit(x, rs.Surv(time, event)), event
 
 
@@ -145,7 +145,7 @@ def test_folds_that_no_resample_has_are_refused_before_any_fit(monkeypatch):
 
 def test_a_cross_validated_model_keeps_its_penalty_otherwise():
     x, y = simulated(np.random.default_rng(2))
-    kind = rs.L1(1.0, unpenalized=["x0"])
+    kind = rs.L1(unpenalized=["x0"])
     cv = rs.CoxCV(kind, penalties=[5.0, 20.0], folds=3, repeats=1).fit(x, y)
     plain = rs.Cox(cv.best_penalty_).fit(x, y)
     assert cv.best_penalty_.l1 > 1.0

@@ -81,7 +81,7 @@ def test_causes_are_fitted_by_it():
 
 def test_many_fits_at_once_are_refused(data):
     message = "fits many replicates at once.*'newton', but it is 'ccd'.\nHint: leave `solver` out"
-    for model in (rs.CoxCV(rs.L1(1.0), solver="ccd"), rs.FineGrayCV(solver="ccd")):
+    for model in (rs.CoxCV(rs.L1(), solver="ccd"), rs.FineGrayCV(solver="ccd")):
         with pytest.raises(rs.InputError, match=f"cross-validation {message}"):
             model.fit(*data)
     model = rs.Cox(solver="ccd").fit(*data)

@@ -36,8 +36,8 @@ EXCUSED = {
 @pytest.mark.filterwarnings("ignore::riskset.RisksetWarning")
 @parametrize_with_checks(
     [
-        rs.CoxCV(rs.L2(1.0), folds=2, repeats=1, penalties=[1.0, 10.0]),
-        rs.FineGrayCV(rs.L2(1.0), folds=2, repeats=1, penalties=[1.0, 10.0], score="difference"),
+        rs.CoxCV(rs.L2(), folds=2, repeats=1, penalties=[1.0, 10.0]),
+        rs.FineGrayCV(rs.L2(), folds=2, repeats=1, penalties=[1.0, 10.0], score="difference"),
     ],
     expected_failed_checks=lambda _: EXCUSED,
 )
@@ -64,7 +64,7 @@ def data():
 
 def test_it_ends_as_the_model_with_the_best_penalty(data):
     x, y, more = data
-    kind = rs.L1(1.0, unpenalized=[2], factor={1: 2.0})
+    kind = rs.L1(unpenalized=[2], factor={1: 2.0})
     model = rs.CoxCV(kind, cause=1, ties="efron", **QUICK).fit(x, y, **more)
     alone = rs.Cox(model.best_penalty_, cause=1, ties="efron").fit(x, y, **more)
     assert model.best_penalty_.unpenalized == (2,)
@@ -293,7 +293,7 @@ def test_few_missing_replicates_are_resumed_to_the_same_bits(
     x = rng.normal(size=(600, 6))
     y = rs.Surv(rng.exponential(np.exp(-x[:, 0] / 2)), rng.random(600) < 0.5)
     path = tmp_path / "work.jsonl"
-    model = rs.CoxCV(rs.L1(1.0), folds=5, repeats=1, checkpoint=path, search="grid")
+    model = rs.CoxCV(rs.L1(), folds=5, repeats=1, checkpoint=path, search="grid")
     whole = model.fit(x, y).cross_validation_.scores
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join(lines[:-missing]))
@@ -305,7 +305,7 @@ def test_few_missing_replicates_are_resumed_to_the_same_bits(
 
 def test_saved_copied_and_cloned(data, tmp_path):
     x, y, _ = data
-    model = rs.CoxCV(rs.L2(1.0), cause=1, folds=[0, 1, 2] * 80, groups=None).fit(x, y)
+    model = rs.CoxCV(rs.L2(), cause=1, folds=[0, 1, 2] * 80, groups=None).fit(x, y)
     model.save(tmp_path / "cv.riskset")
     again = rs.load(tmp_path / "cv.riskset")
     assert isinstance(again, rs.CoxCV)
@@ -338,7 +338,7 @@ def test_the_preset_of_ohdsi(data):
     assert (defaults["folds"], defaults["repeats"], defaults["seed"]) == (10, 10, 1)
     strengths = model.cross_validation_.strengths
     assert np.isclose(strengths, np.sqrt(2 / 0.01)).any()  # the first point of the search
-    assert rs.FineGrayCV.ohdsi(rs.L2(1.0)).start == 100.0
+    assert rs.FineGrayCV.ohdsi(rs.L2()).start == 100.0
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -356,7 +356,7 @@ def test_replicates_that_do_not_converge_are_counted_and_used(data):
 def test_the_null_model_may_be_best(data):
     _, y, _ = data
     x = np.random.default_rng(1).normal(size=(240, 3))
-    model = rs.CoxCV(rs.L1(1.0, unpenalized=[1]), cause=1, **QUICK).fit(x, y)
+    model = rs.CoxCV(rs.L1(unpenalized=[1]), cause=1, **QUICK).fit(x, y)
     assert np.isfinite(model.cross_validation_.scores).all()
     assert model.coef_[1] != 0  # the unpenalised covariate stays
 

@@ -180,7 +180,7 @@ def test_blocks_with_other_levels_are_refused_where_absent_columns_are_zero():
 
 
 def test_a_cross_validated_ridge_has_all_levels():
-    cv = rs.CoxCV(rs.L2(1.0), folds=3, repeats=1).fit(FRAME, Y)
+    cv = rs.CoxCV(rs.L2(), folds=3, repeats=1).fit(FRAME, Y)
     assert cv.covariates_ == ALL
     assert rs.CoxCV(folds=3, repeats=1).fit(FRAME, Y).covariates_ == DROPPED
     assert rs.CauseSpecificCox().fit(FRAME, Y).models_[1].covariates_ == DROPPED

@@ -257,9 +257,7 @@ def test_a_column_without_any_event_takes_its_rows_away(score: str, tol: float) 
 
 def test_the_same_events_are_left_out_at_every_penalty() -> None:
     x, y = exposed_cohort()
-    model = rs.CoxCV(
-        rs.L1(1.0, unpenalized=[0]), penalties=[0.1, 1.0, 5.0, 50.0], folds=10, repeats=2
-    )
+    model = rs.CoxCV(rs.L1(unpenalized=[0]), penalties=[0.1, 1.0, 5.0, 50.0], folds=10, repeats=2)
     first = model.fit(x, y).cross_validation_
     assert first.n_left_out.any()
     assert (first.n_left_out == first.n_left_out[0]).all()
@@ -271,7 +269,7 @@ def test_the_same_events_are_left_out_at_every_penalty() -> None:
 def test_what_is_said(tmp_path: Path) -> None:
     x, y = exposed_cohort(events=1)
     model = rs.CoxCV(
-        rs.L1(1.0, unpenalized=[0]), penalties=[1.0, 5.0], folds=np.arange(400) % 4,
+        rs.L1(unpenalized=[0]), penalties=[1.0, 5.0], folds=np.arange(400) % 4,
         checkpoint=tmp_path / "work.jsonl",
     ).fit(x, y)  # fmt: skip
     (note,) = [n for n in model.notes_ if n.code == "infinite_in_replicates"]
@@ -310,7 +308,7 @@ def test_nothing_is_said_or_left_out_of_a_strong_finite_effect(
     x = np.column_stack([rng.random(n) < 0.5, 3 * rng.normal(size=(n, 2))])
     time = rng.exponential(np.exp(3 * x[:, 0] - x[:, 1]))
     y = rs.Surv(time, rng.random(n) < 0.7)
-    model = rs.CoxCV(rs.L2(1.0, unpenalized=[0, 1]), penalties=[1.0], folds=5, repeats=2).fit(x, y)
+    model = rs.CoxCV(rs.L2(unpenalized=[0, 1]), penalties=[1.0], folds=5, repeats=2).fit(x, y)
     found = model.cross_validation_
     assert np.ptp(x[:, :2] @ model.coef_[:2]) > 10
     assert (found.statuses == "converged").all()

@@ -48,7 +48,7 @@ def test_score_is_the_likelihood_of_the_rows_left_out(n: int, score: ScoreKind) 
 
 def test_the_search_finds_a_penalty_with_worse_neighbours() -> None:
     _, cv = engine(6_000)
-    scored, best, chosen = explore(cv, SearchPlan.build(L1(1.0)))
+    scored, best, chosen = explore(cv, SearchPlan.build(L1()))
     strengths = np.array([s.strength for s in scored])
     means = np.array([s.mean for s in scored])
     assert best == chosen == means.argmax()

@@ -161,9 +161,7 @@ def cohort(seed, n=200, p=8):
     return x, rs.Surv(time, rng.random(n) < 0.6)
 
 
-@pytest.mark.parametrize(
-    "kind", rest_is_slow([rs.L1(1.0), rs.L2(1.0), rs.ElasticNet(l1=1.0, l2=1.0)], 1)
-)
+@pytest.mark.parametrize("kind", rest_is_slow([rs.L1(), rs.L2(), rs.ElasticNet(l1_ratio=0.5)], 1))
 @pytest.mark.parametrize("seed", rest_is_slow([1, 2], 1))
 def test_the_search_finds_the_best_of_a_fine_grid(kind, seed):
     x, y = cohort(seed)
@@ -280,7 +278,7 @@ def test_a_start_beside_the_null_model_does_not_end_there(seed, share):
     "given", rest_is_slow([{"search": "grid"}, {"rule": "1se"}, {"start": 5.0}], 1)
 )
 def test_the_strongest_penalty_leaves_the_unpenalised_covariates_alone(given):
-    kind = rs.L1(1.0, unpenalized=[3, 5])
+    kind = rs.L1(unpenalized=[3, 5])
     for seed in range(8):
         x, y = cohort(seed, n=300, p=12)
         found = rs.CoxCV(kind, folds=3, repeats=1, **given).fit(x, y).cross_validation_
@@ -313,7 +311,7 @@ def test_the_strongest_penalty_leaves_the_unpenalised_covariates_alone(given):
         ({"search": "grid", "start": 2.0}, "`start` is 2.0, but .* `search='auto'` alone"),
         ({"n_penalties": 20}, "`n_penalties` is 20, but .* `search='grid'` alone"),
         ({"censoring": "full"}, "`censoring` is 'full', but a Cox model estimates no"),
-        ({"penalty": rs.L1(1.0, unpenalized=range(8))}, "no penalised covariate carries"),
+        ({"penalty": rs.L1(unpenalized=range(8))}, "no penalised covariate carries"),
     ],
 )
 def test_what_cannot_be_searched(given, message):
@@ -335,7 +333,7 @@ def test_where_the_gradient_is_0_the_null_model_is_the_answer(chooser, search, n
     time, event = np.repeat(np.arange(1.0, 31.0), 4), np.repeat(np.arange(30) % 2, 4)
     y = rs.Surv(time, event)
     columns = np.column_stack([x, z])
-    found = chooser(rs.L1(1.0), folds=5, repeats=2, search=search).fit(columns, y)
+    found = chooser(rs.L1(), folds=5, repeats=2, search=search).fit(columns, y)
     np.testing.assert_allclose(found.coef_, 0, atol=1e-12)
     assert found.status_ == "converged"
     assert found.notes_[0].code == "no_signal"
@@ -343,7 +341,7 @@ def test_where_the_gradient_is_0_the_null_model_is_the_answer(chooser, search, n
     assert 1e-4 < found.best_penalty_.l1 < 20
     assert np.isfinite(found.best_score_)
     treatment = np.repeat(np.arange(30) % 3 == 0, 4) * 1.0
-    kept = chooser(rs.L1(1.0, unpenalized=[2]), folds=5, repeats=1, search=search)
+    kept = chooser(rs.L1(unpenalized=[2]), folds=5, repeats=1, search=search)
     kept.fit(np.column_stack([columns, treatment]), y)
     np.testing.assert_allclose(kept.coef_[:2], 0, atol=1e-12)
     assert abs(kept.coef_[2]) > 1e-3

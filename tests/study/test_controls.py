@@ -154,7 +154,7 @@ def test_the_shared_balance_decides_about_controls(tmp_path):
     found = run(tmp_path, columns, outcomes=outcomes, data=data, analyses=analyses)
     # Without the study: overlap weights of an unpenalised score balance all means exactly.
     x = np.column_stack([columns[name] for name in names]).astype(float)
-    model = rs.cohort.propensity_score(columns["drug"], x, None, cross_validate=False)
+    model = rs.cohort.propensity_score(columns["drug"], x, None)
     scored = model.population
     everybody = rs.cohort.balance(x, rs.cohort.weight(scored))
     assert np.abs(everybody.after.smd).max() < 1e-6

@@ -19,7 +19,7 @@ comparisons:
 outcomes:
   death: {time: days, event: died}
 defaults:
-  propensity: {penalty: none, cross_validate: no}
+  propensity: {penalty: none}
 analyses:
   matched: {match: {ratio: 2}}
   crude:
@@ -111,9 +111,21 @@ FAULTS = {
             "always has 1",
         ),
     ],
-    "penalty: none, cross_validate: no": [
-        ("penalty: none", 13, "no strength to choose or to give", "cross_validate: false"),
-        ("cross_validate: no", 13, "chosen by cross-validation or has a strength", "neither"),
+    "penalty: none": [
+        (
+            "penalty: none, cross_validate: yes",
+            13,
+            "no strength to choose or to give",
+            "leave cross_validate",
+        ),
+        ("penalty: none, strength: 2", 13, "no strength to choose or to give", "strength"),
+        ("cross_validate: no", 13, "chosen by cross-validation or has a strength", "is fixed"),
+        (
+            "strength: 2, cross_validate: yes",
+            13,
+            "chosen by cross-validation or has a strength",
+            "is fixed",
+        ),
         ("cross_validate: perhaps", 13, "expected true or false, but it is 'perhaps'", ""),
         ("cross_validate: no, strength: 1, variance: 2", 13, "were both given", "one"),
     ],
@@ -192,10 +204,10 @@ def test_a_fault_of_one_part_does_not_hide_those_of_others():
 def test_defaults_stand_behind_what_an_analysis_says():
     text = TEXT.replace("  crude:", "  crude:\n  own: {propensity: {folds: 5}, match: none}")
     found = rs.study.Study.parse(text).specification.analyses
-    assert not found["crude"].propensity.cross_validate
+    assert not found["crude"].propensity.chooses_penalty
     assert found["crude"].match is None
     # A section replaces that of the defaults as a whole.
-    assert found["own"].propensity.cross_validate
+    assert found["own"].propensity.chooses_penalty
     assert found["own"].propensity.folds == 5
     text = TEXT.replace("defaults:", "defaults:\n  weight: {}").replace(
         "match: {", "stratify: {k: "

@@ -111,7 +111,7 @@ class CohortBenchmark:
 
     def _selector(self, model: str, folds: int, repeats: int) -> CoxCV | FineGrayCV:
         return SELECTORS[model](
-            L1(1.0, unpenalized=[TREATMENT]), folds=folds, repeats=repeats, seed=self.seed,
+            L1(unpenalized=[TREATMENT]), folds=folds, repeats=repeats, seed=self.seed,
             n_threads=self.threads, max_iter=1000, device=self.device,
         )  # fmt: skip
 

@@ -132,6 +132,8 @@ class CrossValidationOptions:
         check_readable(rows)
         labels, known = read_labels(rows, named, table=tables.table, query=tables.query)
         roles = columns.roles(censoring_group).find(known, rows.name)
+        if columns.formula is not None:  # which names all covariates
+            return columns, labels
         unused = {name for _, name in named} & set(roles.covariates_among(known))
         return replace(columns, drop=[*(columns.drop or ()), *sorted(unused)]), labels
 

@@ -67,7 +67,9 @@ def fit(
     data = tables.read(patients, columns, model.censoring_group)
     read = clock.perf_counter() - started
     penalties = penalty.penalties_for(data)
-    kind = penalty.at_strength(1.0) if crossval.cv else next(iter(penalties), None)
+    kind = (
+        penalty.at_strength(1.0).without_strength() if crossval.cv else next(iter(penalties), None)
+    )
     intervals.check_names(data.design, kind)
     estimator = model.estimator(kind, compute)
     if crossval.cv:

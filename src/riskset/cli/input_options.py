@@ -85,6 +85,7 @@ class ColumnOptions(FollowUpOptions):
     cluster: str | None = column("cluster")
     offset: str | None = column("offset")
     drop: list[str] | None = column("drop", more=REPEATED)
+    formula: str | None = column("formula", metavar="FORMULA")
     reference: list[str] | None = column("reference", metavar="COL=LEVEL", more=REPEATED)
     missing: MissingRule | None = column("missing", metavar=None)
     covariate_labels: Path | None = column("covariate_labels", metavar="FILE")

@@ -98,6 +98,7 @@ def add_left_out(
     bases = [
         (name, levels[0])
         for name, levels in data.schema.encoder.levels.items()
+        if data.schema.encoder.factors  # a formula says it in the names of its columns
         if f"{name}={levels[0]}" not in fitted
     ]
     if bases:
@@ -176,8 +177,8 @@ def _shown(model: "rs.Cox | rs.FineGray", error: Features | None, asked: Sequenc
         return shown
     size = np.abs(coef[shown]) if error is None else np.abs(coef[shown] / error[shown])
     size = np.nan_to_num(size, nan=np.inf)
-    if model.penalty is not None and error is None:
-        size[model.penalty.factors(model.covariates_)[shown] == 0] = np.inf
+    if model._kind is not None and error is None:
+        size[model._kind.factors(model.covariates_)[shown] == 0] = np.inf
     return shown[np.argsort(-size, kind="stable")[:MAX_ROWS]]
 
 

@@ -26,7 +26,7 @@ from riskset.estimators.crossval import CoxCV, FineGrayCV
 from riskset.estimators.finegray import FineGray
 from riskset.infer.crossval.checkpoint import CheckpointError
 from riskset.infer.crossval.result import CrossValidation
-from riskset.model.penalty import L1, Penalty
+from riskset.model.penalty import Penalty
 from riskset.model.references import without_references
 
 __all__ = ["TREATMENT", "OutcomeCovariates", "FitData", "fit_data", "interval_kind"]
@@ -118,11 +118,10 @@ def fit_data(
 ) -> FitData:
     """The data of a reading; where a penalty is to be chosen, it is."""
     found, spared, settings = _assembled(outcomes, adjustment, covariates, reading, settings)
-    if not settings.cross_validate:
+    if settings.kind is None or settings.kind.has_strength:
         return found
     # Mistakes of the caller are not a reason to leave the covariates out.
-    if settings.penalty is not None:
-        settings.penalty.arrays(found.design.names)
+    settings.kind.factors(found.design.names)
     kept = None
     if covariates.checkpoint is not None:
         kept = Path(covariates.checkpoint)
@@ -161,14 +160,14 @@ def _assembled(
     parts = [Design.from_columns({TREATMENT: treatment})]
     interactions, spared, notes = {}, [TREATMENT], []
     extra, tidied = covariates.extra, None
-    if extra is not None and settings.cross_validate and settings.tidy:
+    if extra is not None and settings.chooses_penalty and settings.tidy:
         tidied = tidy(extra, adjustment)
         extra = tidied.design
     if extra is None or not extra.n_features:
         if extra is not None:
             text = "no covariate differs between people, so the model has none."
             notes.append(Note("no_covariates", (), text))
-        settings, extra = replace(settings, penalty=None, cross_validate=False), None
+        settings, extra = replace(settings, penalty=None, cross_validate=None), None
     if covariates.groups is not None:
         groups = covariates.groups
         known = () if extra is None else extra.names
@@ -184,7 +183,7 @@ def _assembled(
     if kind == "profile" and _is_weighted(adjustment, reading):
         notes.append(Note("weights_as_counts", (), WEIGHTS_AS_COUNTS))
     is_stratified = reading == "stratified" and adjustment.set_id is not None
-    penalty = _spared(_kind(settings), spared)
+    penalty = _spared(settings.kind, spared)
     whole = Design.stack(parts)
     design = without_references(whole, penalty)
     found = FitData(
@@ -197,7 +196,7 @@ def _assembled(
             "cluster": adjustment.cluster[rows],
         },
         kind=kind,
-        estimator=_estimator(adjustment, rows, settings, _spared(settings.penalty, spared)),
+        estimator=_estimator(adjustment, rows, settings, penalty),
         notes=tuple(notes),
         tidied=tidied,
         # All first levels that are left out are of these.
@@ -208,11 +207,6 @@ def _assembled(
     return found, spared, settings
 
 
-def _kind(settings: OutcomeModel) -> Penalty | None:
-    """The penalty, or the kind of the one that is to be chosen."""
-    return L1(1.0) if settings.cross_validate and settings.penalty is None else settings.penalty
-
-
 def _with_chosen_penalty(
     data: FitData,
     unit: Index,
@@ -220,7 +214,7 @@ def _with_chosen_penalty(
     spared: Sequence[str],
     checkpoint: Path | None,
 ) -> FitData:
-    kind = _spared(_kind(settings), spared)
+    kind = _spared(settings.kind, spared)
     several = np.unique(unit).size < unit.size
     common: dict[str, Any] = {
         "folds": settings.folds,

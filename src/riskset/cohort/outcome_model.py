@@ -12,7 +12,7 @@ from riskset._settings import bad_setting
 from riskset.cohort.adjustment import Adjustment, People, start
 from riskset.cohort.covariates import as_design
 from riskset.cohort.estimate import Estimate, EstimateStatus, Reading
-from riskset.cohort.outcome_data import OutcomeCovariates
+from riskset.cohort.outcome_data import TREATMENT, OutcomeCovariates
 from riskset.cohort.outcome_fit import fitted
 from riskset.cohort.outcomes import Outcomes, count_arms
 from riskset.cohort.resampling import Readjust
@@ -110,6 +110,20 @@ def fit_outcome(
     extra, groups = (
         None if given is None else as_design(given, n) for given in (covariates, interactions)
     )
+    if checkpoint is not None and not settings.chooses_penalty:
+        raise bad_setting(
+            "checkpoint",
+            "`checkpoint` keeps replicates of a cross-validation, but there is none.",
+            hint="leave it out, or use a penalty without a strength, such as `penalty='l1'`.",
+        )
+    for given in (extra, groups):
+        if given is not None and TREATMENT in given.names:
+            raise CohortError(
+                "BadCovariates",
+                f"a covariate is called {TREATMENT!r}, which is the name of the treatment in the "
+                "model.",
+                hint="rename it; leave it out if it is the treatment itself.",
+            )
     if readjust is not None and (extra is not None or groups is not None):
         raise CohortError(
             "BadSetting",
@@ -235,7 +249,7 @@ def _status(empty: Estimate, adjustment: Adjustment, settings: OutcomeModel) -> 
     units = np.unique(adjustment.cluster[adjustment.kept]).size
     if empty.informative_strata is not None and adjustment.kind == "matching":
         units = empty.informative_strata
-    return "too_few_strata_for_cv" if settings.cross_validate and settings.folds > units else "ok"
+    return "too_few_strata_for_cv" if settings.chooses_penalty and settings.folds > units else "ok"
 
 
 def _informative(outcomes: Outcomes, adjustment: Adjustment) -> tuple[int, int]:

@@ -13,6 +13,7 @@ from riskset._errors import RisksetWarning
 from riskset._keywords import takes
 from riskset._messages import Note
 from riskset._runtime import Runtime
+from riskset._settings import bad_setting
 from riskset._types import AnyArray, Index
 from riskset.cohort.adjustment import Adjustment, People, start
 from riskset.cohort.covariates import as_design
@@ -25,7 +26,7 @@ from riskset.estimators._cv_settings import CVSettings, choose_penalty
 from riskset.infer.crossval.result import CrossValidation
 from riskset.infer.crossval.search_plan import SearchPlan
 from riskset.model.logistic import LogisticLoss
-from riskset.model.penalty import L1, Penalty
+from riskset.model.penalty import Penalty
 from riskset.solve.fit import fit_by_newton
 from riskset.solve.optimality import MIN_SIGNAL_PER_EVENT, Problem
 from riskset.solve.result import UNCERTIFIED, Solution
@@ -114,13 +115,19 @@ def propensity_score(
     >>> import riskset as rs
     >>> x = [[0]] * 6 + [[1]] * 6
     >>> treatment = [1, 1, 0, 0, 0, 0] + [1, 1, 1, 0, 0, 0]
-    >>> found = rs.cohort.propensity_score(treatment, x, cross_validate=False)
+    >>> found = rs.cohort.propensity_score(treatment, x, penalty=None)
     >>> found.score.round(3).tolist()[5:7]
     [0.333, 0.5]
     """
-    penalty = settings.penalty
-    kind = L1(1.0) if penalty is None else penalty
-    plan = SearchPlan.build(kind, search=settings.search, rule=settings.rule)
+    penalty, plan = settings.kind, None
+    if settings.chooses_penalty:
+        plan = SearchPlan.build(penalty, search=settings.search, rule=settings.rule)
+    elif checkpoint is not None:
+        raise bad_setting(
+            "checkpoint",
+            "`checkpoint` keeps replicates of a cross-validation, but there is none.",
+            hint="leave it out, or use a penalty without a strength, such as `penalty='l1'`.",
+        )
     folds = CVSettings(
         settings.folds,
         settings.repeats,
@@ -141,11 +148,11 @@ def propensity_score(
         fitted,
         settings.on_high_correlation,
         settings.max_correlation,
-        kind if settings.cross_validate else penalty,
+        penalty,
     )
     runtime = Runtime.select(n_threads=n_threads)
     task = _Task(fitted, covariates, runtime, settings.tol, settings.max_iter, progress)
-    found = task.run(penalty, plan, folds) if settings.cross_validate else task.run(penalty)
+    found = task.run(penalty, plan, folds)
     if is_part:
         found = _for_everybody(found, given, everybody, design, rows)
     for note in found.notes:
@@ -212,8 +219,8 @@ class _Task:
     def run(
         self,
         penalty: Penalty | None,
-        plan: SearchPlan | None = None,
-        settings: CVSettings | None = None,
+        plan: SearchPlan | None,
+        settings: CVSettings,
     ) -> PropensityScore:
         """With the penalty given or, if there is a plan, one that it leads to."""
         target, design = self.people.is_target, self.covariates.design
@@ -224,12 +231,13 @@ class _Task:
             return self._nothing("no_covariates")
         cv, start = None, None
         notes: list[Note] = []
-        if plan is not None and settings is not None:
-            penalty = plan.kind
+        if plan is not None:
             signal = np.abs(problem.gradient_at_zero / problem.spread)[problem.informative]
             if signal.max() > MIN_SIGNAL_PER_EVENT * target.size:
                 cv, start, notes = self._choose(problem, plan, settings)
                 penalty = cv.penalties[cv.chosen]
+            else:
+                penalty = plan.kind.with_strength(1.0)  # any leaves all coefficients at 0
         zero = np.zeros(design.n_features)
         l1, l2 = (zero, zero) if penalty is None else penalty.arrays(design.names)
         solution = fit_by_newton(

@@ -5,7 +5,7 @@ a study's specification are the same classes.
 """
 
 from collections.abc import Iterator
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from riskset._errors import InputError
 from riskset._settings import Settings, bad_setting, setting, settings
@@ -14,7 +14,7 @@ from riskset.cohort.adjustment import Estimand
 from riskset.cohort.estimate import Model, Reading
 from riskset.estimators.bootstrap import check_interval
 from riskset.infer.crossval.search_plan import ChoiceRule, SearchMethod
-from riskset.model.penalty import Penalty
+from riskset.model.penalty import Penalty, as_kind
 
 __all__ = [
     "BalanceOptions",
@@ -49,12 +49,14 @@ class Tidy(Settings):
 class PropensityModel(Settings):
     """The logistic regression of the treatment on the covariates."""
 
-    penalty: Penalty | None = setting(
-        "the kind of penalty, `L1` unless another is given, its unpenalised columns and factors; "
-        "its strength counts only without cross-validation, where None means maximum likelihood",
-        None,
+    penalty: Penalty | Literal["l1", "l2"] | None = setting(
+        "the penalty of the coefficients: `L1(2.0)`, for example, has a fixed strength; `L1()` or "
+        "'l1' has none, so that cross-validation chooses it; None: no penalty (maximum likelihood)",
+        "l1",
     )
-    cross_validate: bool = setting("choose the strength of the penalty by cross-validation", True)
+    cross_validate: bool | None = setting(
+        "choose the strength of the penalty by cross-validation; none: if it has no strength", None
+    )
     folds: int | Any = setting("the number of folds of the cross-validation", 10, least=2)
     repeats: int = setting("the number of repeats of the cross-validation", 10, least=1)
     rule: ChoiceRule = setting("the rule that chooses the penalty from the cross-validation", "min")
@@ -84,6 +86,45 @@ class PropensityModel(Settings):
     max_iter: int = setting(
         "the largest number of iterations, as in `riskset.Cox`", 200, only_python=True
     )
+
+    @property
+    def kind(self) -> Penalty | None:
+        """The penalty, or the kind of the one that is to be chosen."""
+        return cast("Penalty | None", as_kind(self.penalty))
+
+    @property
+    def chooses_penalty(self) -> bool:
+        """Whether cross-validation chooses the strength of the penalty."""
+        return self.kind is not None and not self.kind.has_strength
+
+    def contradictions(self) -> Iterator[InputError]:
+        """A strength is given or chosen."""
+        yield from wrong_strength(self.kind, self.cross_validate)
+
+
+def wrong_strength(penalty: Penalty | None, cross_validate: bool | None) -> Iterator[InputError]:
+    """The error of a strength that is to be chosen and given, or neither."""
+    if cross_validate and penalty is None:
+        yield bad_setting(
+            "cross_validate",
+            "`cross_validate` is True, but without a penalty there is no strength to choose.",
+            hint="leave it out, or give a penalty without a strength, such as `penalty='l1'`.",
+        )
+    elif cross_validate and penalty is not None and penalty.has_strength:
+        yield bad_setting(
+            "cross_validate",
+            f"`cross_validate` is True, but `penalty` is {penalty!r}, whose strength would not be "
+            "used.",
+            hint=f"leave `cross_validate` out to use this strength, or pass "
+            f"{penalty.without_strength()!r} to have one chosen.",
+        )
+    elif cross_validate is False and penalty is not None and not penalty.has_strength:
+        yield bad_setting(
+            "cross_validate",
+            f"`cross_validate` is False, but the penalty {penalty!r} has no strength.",
+            hint="give a strength, such as `penalty=L1(2.0)`; use `penalty=None` for no penalty; "
+            "or leave `cross_validate` out to have a strength chosen.",
+        )
 
 
 @settings
@@ -287,20 +328,21 @@ class OutcomeModel(Settings):
         "estimate the censoring distribution of the Fine-Gray model in each of these groups",
         None,
     )
-    penalty: Penalty | None = setting(
-        "the penalty of the covariates; the treatment and the interactions have none",
+    penalty: Penalty | Literal["l1", "l2"] | None = setting(
+        "the penalty of the covariates; the treatment and the interactions have none. `L1()` or "
+        "'l1', which has no strength: cross-validation chooses it, and matched sets and people "
+        "stay in one fold",
         None,
         only_python=True,
     )
-    cross_validate: bool = setting(
-        "choose the strength of the penalty (`L1` unless another is given) by cross-validation; "
-        "matched sets and people stay in one fold",
-        False,
+    cross_validate: bool | None = setting(
+        "choose the strength of the penalty by cross-validation; None: if it has no strength",
+        None,
         only_python=True,
     )
     tidy: bool = setting(
-        "leave out uninformative covariates, as `riskset.cohort.tidy` does, before "
-        "`cross_validate`",
+        "leave out uninformative covariates, as `riskset.cohort.tidy` does, before a "
+        "cross-validation",
         True,
         only_python=True,
     )
@@ -321,12 +363,23 @@ class OutcomeModel(Settings):
     tol: float = setting("the tolerance of the fit", 1e-8, only_python=True)
 
     @property
+    def kind(self) -> Penalty | None:
+        """The penalty, or the kind of the one that is to be chosen."""
+        return cast("Penalty | None", as_kind(self.penalty))
+
+    @property
+    def chooses_penalty(self) -> bool:
+        """Whether cross-validation chooses the strength of the penalty."""
+        return self.kind is not None and not self.kind.has_strength
+
+    @property
     def is_penalized(self) -> bool:
         """Whether covariates have a penalty."""
-        return self.cross_validate or self.penalty is not None
+        return self.penalty is not None
 
     def contradictions(self) -> Iterator[InputError]:
         """An interval by the bootstrap needs replicates; censoring is of one model."""
+        yield from wrong_strength(self.kind, self.cross_validate)
         if self.interval == "bootstrap":
             try:
                 check_interval(self.replicates, self.level, "percentile")

@@ -42,7 +42,7 @@ __all__ = ["ColumnKind", "CohortTableFile", "columns_of", "covariates_of", "read
 
 WRITE_DATES = "store dates as dates, or write them as 2020-01-31 or 20200131."
 
-ColumnKind = Literal["number", "label", "key", "year"]
+ColumnKind = Literal["number", "label", "key", "year", "event"]
 
 
 @dataclass(frozen=True)
@@ -80,6 +80,7 @@ def read_columns(people: CohortTableFile, wanted: Mapping[str, ColumnKind]) -> d
         "label": labels,
         "key": keys,
         "year": _years,
+        "event": _events,
     }
     if not wanted:
         return {}
@@ -99,6 +100,7 @@ def covariates_of(
     *,
     duplicates: Duplicates = "error",
     unknown_rows: UnknownRows = "error",
+    covariate_columns: Sequence[str] | None = None,
     reference: Mapping[str, str] | None = None,
     missing: MissingRule = "error",
     labels: CovariateLabels | None = None,
@@ -107,7 +109,8 @@ def covariates_of(
 
     `columns` of the table are covariates; see `FrameEncoder.fit` for `reference` and `missing`. Of
     `labels`, only the references count here; the design keeps the names of the columns.
-    `long` is a long table (row, covariate, value), or a design in a file. If `design_file` (.rsd)
+    `long` is a long table (row, covariate, value) with `covariate_columns`, or a design. If
+    `design_file` (.rsd)
     exists it is opened, otherwise it is written.
     """
     if design_file.exists():
@@ -118,7 +121,12 @@ def covariates_of(
         labels = labels or CovariateLabels()
         references = labels.references(reference, table, columns)
         encoder, wide = FrameEncoder.fit(table, columns, references, missing)
-        asked = CovariateFile(covariates=long, duplicates=duplicates, unknown_rows=unknown_rows)
+        asked = CovariateFile(
+            covariates=long,
+            duplicates=duplicates,
+            unknown_rows=unknown_rows,
+            covariate_columns=covariate_columns,
+        )
         added = open_covariates(
             database,
             people.path,
@@ -138,6 +146,12 @@ def covariates_of(
             long_design.unlink(missing_ok=True)
         notes = (*notes_on_missing(table, encoder), *notes, *unknown)
     return Design.open(design_file, verify=False), notes
+
+
+def _events(table: Table, name: str, array: "pa.ChunkedArray") -> AnyArray:
+    """Codes, or labels if they are text."""
+    is_text = kind_of(array.type) in ("text", "category")
+    return labels(table, name, array) if is_text else numbers(table, name, array)
 
 
 def _years(table: Table, name: str, array: "pa.ChunkedArray") -> AnyArray:

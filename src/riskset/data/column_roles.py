@@ -15,6 +15,7 @@ from riskset._settings import setting
 from riskset.data.checks import first_repeated
 from riskset.data.levels import check_references
 from riskset.data.missing_values import MissingRule
+from riskset.data.model_formula import ModelFormula
 
 __all__ = ["LABELS", "NUMBERS", "ColumnRoles"]
 
@@ -82,6 +83,12 @@ class ColumnRoles:
         "to labels",
         None,
     )
+    formula: str | None = setting(
+        "a formula of the covariates as in R, with or without the outcome: ``Surv(time, event) ~ "
+        "bs(age, df=4) + sex * treatment + strata(site)``; see `Cox.from_formula`. Other columns "
+        "are not used",
+        None,
+    )
     cause: int | str | None = setting("code or label of the event of interest", None)
     censored: str | None = setting(
         "label of censoring, if the events are text. Every other label is a cause", None
@@ -94,6 +101,8 @@ class ColumnRoles:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "strata", _listed("strata", self.strata))
+        if self.formula is not None:
+            self._take_roles_of_formula()
         object.__setattr__(self, "drop", _listed("drop", self.drop))
         check_references(self.reference)
         if self.missing not in get_args(MissingRule):
@@ -104,6 +113,22 @@ class ColumnRoles:
                 f"`time_digits` must be a whole number, but it is {digits!r}.",
                 hint="it is the number of decimals to which times are rounded.",
             )
+
+    def _take_roles_of_formula(self) -> None:
+        """Roles that the formula names, such as those in ``Surv(time, event)``."""
+        if self.drop:
+            raise InputError(
+                "`drop` was given together with `formula`, which names all covariates.",
+                hint="leave `drop` out.",
+            )
+        for role, found in ModelFormula.parse(self.formula).roles.items():
+            given = getattr(self, role)
+            if given not in (None, (), found):
+                raise InputError(
+                    f"`{role}` is {given!r}, but the formula says {found!r}.",
+                    hint="name it in one place.",
+                )
+            object.__setattr__(self, role, found)
 
     @property
     def stratum_columns(self) -> tuple[str, ...]:

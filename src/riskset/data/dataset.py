@@ -17,8 +17,10 @@ from riskset.data.column_roles import ColumnRoles
 from riskset.data.covariate_labels import CovariateLabels
 from riskset.data.database import Database
 from riskset.data.design import Design
+from riskset.data.formula import FormulaEncoder
 from riskset.data.frame import FrameEncoder, as_table
 from riskset.data.long_covariates import LongInput, with_covariates
+from riskset.data.model_formula import ModelFormula, covariate_terms, variables_of
 from riskset.data.notes import notes_on_columns
 from riskset.data.outcome import Outcome
 from riskset.data.outcome_columns import OutcomeColumns, identified, places_of
@@ -249,10 +251,8 @@ def assemble(
     roles = asked.find(table.columns, table.words.place)
     table = identified(table, roles.id, must_be_unique=long is not None)
     columns = OutcomeColumns.read(table, roles)
-    covariates = roles.covariates_among(table.data_columns)
     labels = CovariateLabels.read(roles.covariate_labels)
-    reference = labels.references(roles.reference, table, covariates)
-    encoder, wide = FrameEncoder.fit(table, covariates, reference, roles.missing)
+    encoder, wide = _wide_covariates(table, roles, labels)
     design, options, n_dropped, notes = with_covariates(wide, table, long, design_file)
     unknown = labels.check(
         design,
@@ -261,7 +261,9 @@ def assemble(
         has_long=long is not None,
         place=table.words.place,
     )
-    asked_once = replace(roles, cause=None, reference=None, covariate_labels=None)
+    asked_once = replace(
+        roles, cause=None, reference=None, covariate_labels=None, formula=None
+    )
     return Dataset(
         design,
         Schema(asked_once, encoder, options, labels),
@@ -271,6 +273,21 @@ def assemble(
         n_dropped=n_dropped,
         notes=(*notes_on_columns(table, asked, roles, encoder), *notes, *unknown),
     )
+
+
+def _wide_covariates(
+    table: Table, roles: ColumnRoles, labels: CovariateLabels
+) -> tuple[FrameEncoder | FormulaEncoder, Design]:
+    """Covariates of the table: by the formula, or all columns that have no role."""
+    if roles.formula is not None:
+        text = ModelFormula.parse(roles.formula).covariates
+        used = {name for term in covariate_terms(text) for name in variables_of(term, text)}
+        names = tuple(name for name in table.columns if name in used)
+        reference = labels.references(roles.reference, table, names)
+        return FormulaEncoder.fit(table, text, reference, roles.missing)
+    names = roles.covariates_among(table.data_columns)
+    reference = labels.references(roles.reference, table, names)
+    return FrameEncoder.fit(table, names, reference, roles.missing)
 
 
 def assemble_new(

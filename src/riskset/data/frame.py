@@ -328,6 +328,15 @@ class FrameEncoder:
             )
         return self._design(_Covariates(self, table), table)
 
+    def values(self, frame: object) -> Iterator[tuple[str, AnyArray]]:
+        """Name and values of each column: numbers, or positions of levels."""
+        table = as_table(frame)
+        covariates = _Covariates(self, table)
+        for name in self.columns:
+            table.need(name)
+            covariates.read(name)
+            yield name, covariates.values_read
+
     @property
     def feature_names(self) -> tuple[str, ...]:
         """Names of the covariates."""
@@ -395,7 +404,7 @@ class _Covariates(Mapping[str, AnyArray]):
             for level, name in enumerate(encoder._features(column))
         }
         self._column: str | None = None
-        self._values: AnyArray = np.zeros(0)
+        self.values_read: AnyArray = np.zeros(0)
         self._missing: AnyArray = np.zeros(0, dtype=bool)
         self.identifiers: dict[str, None] = {}
 
@@ -409,22 +418,23 @@ class _Covariates(Mapping[str, AnyArray]):
         column, level = self._source[feature]
         known = self._encoder.levels.get(column)
         if column != self._column:
-            self._column = column
-            self._read(column, known)
+            self.read(column)
         if known is not None:
-            return np.asarray(self._values == level)
-        return self._missing if level else self._values
+            return np.asarray(self.values_read == level)
+        return self._missing if level else self.values_read
 
-    def _read(self, column: str, levels: tuple[str, ...] | None) -> None:
+    def read(self, column: str) -> None:
+        """Read a column: its numbers, or positions of levels, are then `values_read`."""
+        self._column, levels = column, self._encoder.levels.get(column)
         array = self._ahead[column]
         if levels is not None:
-            self._values = level_codes(self._table, column, array, levels)
+            self.values_read = level_codes(self._table, column, array, levels)
             return
         if column in self._encoder.fills:
             self._missing = missing_rows_of(array)
             array = filled(array, self._encoder.fills[column])
-        self._values = _covariate(self._table, column, array)
-        if _is_identifier(column, self._values):
+        self.values_read = _covariate(self._table, column, array)
+        if _is_identifier(column, self.values_read):
             self.identifiers[column] = None
 
 

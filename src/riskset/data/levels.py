@@ -103,6 +103,12 @@ def find_levels(
     else:
         in_order = sorted(distinct)
     levels = tuple(map(_level_text, in_order))
+    if MISSING_LEVEL in levels and len(distinct) < len(every):
+        raise InputError(
+            f"{table.words.column(name)} has the level {MISSING_LEVEL!r} and missing values, "
+            "which would get the same name.",
+            hint="write one as the other.",
+        )
     if kind == "text":
         _check_words(table, name, array, levels)
     n_levels, n_rows = len(levels), table.n_rows

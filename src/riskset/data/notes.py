@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from riskset._messages import Note, Value
 from riskset.data.column_roles import ColumnRoles
+from riskset.data.formula import FormulaEncoder
 from riskset.data.frame import FrameEncoder
 from riskset.data.levels import MANY_LEVELS, is_missing_code
 from riskset.data.missing_values import MISSING_LEVEL, missing_rows_of
@@ -13,7 +14,7 @@ __all__ = ["notes_on_columns", "notes_on_entries", "notes_on_missing"]
 
 
 def notes_on_columns(
-    table: Table, asked: ColumnRoles, roles: ColumnRoles, encoder: FrameEncoder
+    table: Table, asked: ColumnRoles, roles: ColumnRoles, encoder: FrameEncoder | FormulaEncoder
 ) -> list[Note]:
     """Columns recognised by name, and categories and identifiers that may not be what was meant.
 
@@ -53,7 +54,7 @@ def _notes_on_recognised(table: Table, asked: ColumnRoles, roles: ColumnRoles) -
     return [Note("recognised", (), "{place} has OHDSI's names: took {listed}.", values)]
 
 
-def _notes_on_levels(table: Table, encoder: FrameEncoder) -> Iterator[Note]:
+def _notes_on_levels(table: Table, encoder: FrameEncoder | FormulaEncoder) -> Iterator[Note]:
     words = table.words
     for name in encoder.single_level:
         values = {
@@ -89,7 +90,7 @@ def _notes_on_levels(table: Table, encoder: FrameEncoder) -> Iterator[Note]:
             )
 
 
-def notes_on_missing(table: Table, encoder: FrameEncoder) -> Iterator[Note]:
+def notes_on_missing(table: Table, encoder: FrameEncoder | FormulaEncoder) -> Iterator[Note]:
     """Columns whose missing values have an indicator."""
     levels = (name for name, known in encoder.levels.items() if MISSING_LEVEL in known)
     for name in (*levels, *encoder.fills):

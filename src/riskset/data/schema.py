@@ -7,6 +7,7 @@ from typing import Any
 from riskset._errors import InputError
 from riskset.data.column_roles import ColumnRoles
 from riskset.data.covariate_labels import CovariateLabels
+from riskset.data.formula import FormulaEncoder, encoder_from_dict
 from riskset.data.frame import FrameEncoder
 from riskset.data.long_query import LongColumns
 from riskset.data.long_table import find_columns
@@ -49,7 +50,7 @@ class Schema:
     """
 
     roles: ColumnRoles
-    encoder: FrameEncoder
+    encoder: FrameEncoder | FormulaEncoder
     long: LongOptions | None = None
     labels: CovariateLabels = field(default_factory=CovariateLabels, compare=False)
 
@@ -101,7 +102,7 @@ class Schema:
             long = LongOptions(columns, long["duplicates"], long["unknown_rows"], keys)
         return cls(
             ColumnRoles.from_dict(state["roles"], **settings),
-            FrameEncoder.from_dict(state["encoder"]),
+            encoder_from_dict(state["encoder"]),
             long,
             CovariateLabels.from_list(state.get("labels") or ()),
         )

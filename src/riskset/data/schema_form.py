@@ -1,6 +1,6 @@
 """The form of a `Schema` in a document: what a saved fit says of how its data were read."""
 
-from typing import Annotated, Self
+from typing import Annotated, Any, Self
 
 from pydantic import ConfigDict, Field, model_validator
 
@@ -35,12 +35,22 @@ class RolesForm(Form):
     drop: list[str]
 
 
+class FormulaForm(Form):
+    """What a `FormulaEncoder` adds to the columns that it reads."""
+
+    covariates: str
+    transforms: dict[str, Any]
+    categories: dict[str, list[GroupLabel]]
+    names: list[str]
+
+
 class EncoderForm(Form):
-    """`FrameEncoder.to_dict`."""
+    """`FrameEncoder.to_dict` or `FormulaEncoder.to_dict`."""
 
     columns: list[str]
     levels: dict[str, list[GroupLabel]]
     fills: dict[str, float] = {}
+    formula: FormulaForm | None = None
 
     @model_validator(mode="after")
     def _fits(self) -> Self:

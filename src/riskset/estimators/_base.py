@@ -26,6 +26,7 @@ from riskset.data.design_columns import column_names
 from riskset.data.frame import data_frame
 from riskset.data.schema_form import EncoderForm
 from riskset.estimators._fitted import Fitted, Training
+from riskset.estimators._formula import FormulaFits
 from riskset.estimators._input import (
     FittedColumns,
     ModelInput,
@@ -59,7 +60,7 @@ STEP_ROUNDING = 1e-13
 """A sum along a step to infinity is 0 if it is less of what it is summed from."""
 
 
-class HazardModelBase(PenaltyParameters, ABC):
+class HazardModelBase(FormulaFits, PenaltyParameters, ABC):
     """Parameters, fit and predictions of the estimators; see `Cox` and `FineGray`."""
 
     competing_never_fail: ClassVar[bool] = False
@@ -89,6 +90,11 @@ class HazardModelBase(PenaltyParameters, ABC):
     max_iter: int
     solver: str
     progress: bool | None
+
+    @property
+    def _kind(self) -> Penalty | None:
+        """The penalty, or the kind of the one that the model chooses."""
+        return self.penalty
 
     # ------------------------------------------------------------------------------- fit
 
@@ -232,7 +238,7 @@ class HazardModelBase(PenaltyParameters, ABC):
 
     def _check_parameters(self) -> None:
         """Check the parameters that no other layer checks."""
-        if self.penalty is not None and not isinstance(self.penalty, Penalty):
+        if self.penalty is not None and not isinstance(self._kind, Penalty):
             raise InputError(
                 f"`penalty` must be None, L1, L2 or ElasticNet, but it is {self.penalty!r}.",
                 hint="for example riskset.L1(1.0).",
@@ -391,7 +397,7 @@ class HazardModelBase(PenaltyParameters, ABC):
         estimator: dict[str, Any] = {
             "class": type(self).__name__,
             "parameters": {name: _plain(value) for name, value in parameters.items()},
-            "penalty": penalty_to_dict(self.penalty),
+            "penalty": penalty_to_dict(self._kind),
             "search": None,
             "n_features_in": self.n_features_in_,
             "feature_names_in": None if names is None else list(names),

@@ -33,7 +33,7 @@ from riskset.data.frame import FrameEncoder, as_table
 from riskset.data.levels import check_references
 from riskset.data.outcome import Outcome, field_names
 from riskset.data.schema import Schema
-from riskset.model.penalty import Penalty
+from riskset.model.penalty import Penalty, as_kind
 from riskset.model.references import without_references
 
 __all__ = [
@@ -208,7 +208,10 @@ def _reference_of(estimator: Any) -> Mapping[str, object] | None:
 def _for_model(estimator: Any, design: Design) -> Design:
     """The columns of a model: without the first levels of categories that it cannot have."""
     several = getattr(estimator, "penalties", None)
-    given = [getattr(estimator, "penalty", None), *(several if np.iterable(several) else ())]
+    given = [
+        as_kind(getattr(estimator, "penalty", None)),
+        *(several if np.iterable(several) else ()),
+    ]
     kinds = [one for one in given if isinstance(one, Penalty)]
     # Of several to choose from, the columns are those that all of them can have.
     first = next((kind for kind in kinds if kind.leaves_first_out), None)

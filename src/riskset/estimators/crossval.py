@@ -28,7 +28,7 @@ from riskset.infer.crossval.scores import CensoringFrom, ScoreKind
 from riskset.infer.crossval.search_plan import ChoiceRule, SearchMethod, SearchPlan
 from riskset.model.censoring import BeyondSupport, CensoringTies, CensoringWeights
 from riskset.model.cox import Ties
-from riskset.model.penalty import L1, L2, Penalty
+from riskset.model.penalty import L2, Penalty, as_kind
 from riskset.solve.fit import fit_by_newton
 from riskset.solve.optimality import Problem
 
@@ -57,6 +57,7 @@ class _ScoreName:
 class CrossValidated(HazardModel):
     """What `CoxCV` and `FineGrayCV` share: the choice of the penalty."""
 
+    penalty: Any
     penalties: Any
     folds: Any
     repeats: int
@@ -88,7 +89,7 @@ class CrossValidated(HazardModel):
         return cast(ScoreKind, self.__dict__["score"])
 
     @classmethod
-    def ohdsi(cls, penalty: Penalty | None = None, **parameters: Any) -> Self:
+    def ohdsi(cls, penalty: Penalty | str = "l1", **parameters: Any) -> Self:
         """Create an estimator with the settings of OHDSI studies.
 
         OHDSI studies choose a penalty with Cyclops: 10 folds, 10 repetitions, an automatic search
@@ -97,8 +98,8 @@ class CrossValidated(HazardModel):
 
         Parameters
         ----------
-        penalty : Penalty, optional
-            Default: L1 (a Laplace prior). The strength is not used.
+        penalty : Penalty without a strength, "l1" or "l2"
+            "l1": a Laplace prior.
         **parameters
             Other parameters of the class.
 
@@ -122,19 +123,26 @@ class CrossValidated(HazardModel):
         Examples
         --------
         >>> import riskset as rs
-        >>> round(rs.CoxCV.ohdsi(rs.L1(1.0, unpenalized=["treatment"])).start, 3)
+        >>> round(rs.CoxCV.ohdsi(rs.L1(unpenalized=["treatment"])).start, 3)
         14.142
         """
-        kind = penalty if penalty is not None else L1(1.0)
-        start = 1 / OHDSI_VARIANCE if isinstance(kind, L2) else math.sqrt(2 / OHDSI_VARIANCE)
+        start = (
+            1 / OHDSI_VARIANCE
+            if isinstance(as_kind(penalty), L2)
+            else math.sqrt(2 / OHDSI_VARIANCE)
+        )
         preset = {"folds": 10, "repeats": 10, "search": "auto", "seed": 1}
         if parameters.get("penalties") is None and parameters.get("search") != "grid":
             preset["start"] = start
         return cls(penalty, **(preset | parameters))
 
+    @property
+    def _kind(self) -> Penalty | None:
+        return cast("Penalty | None", as_kind(self.penalty))
+
     def _plan(self) -> SearchPlan:
         return SearchPlan.build(
-            self.penalty if self.penalty is not None else L1(1.0),
+            self.penalty,
             **{name: getattr(self, name) for name in PLANNED},
         )
 
@@ -296,9 +304,10 @@ class CoxCV(CrossValidated, Cox):
 
     Parameters
     ----------
-    penalty : L1, L2, ElasticNet, optional
-        Type of penalty, unpenalised columns and factors. Its strength is not used. Default: L1 on
-        every covariate.
+    penalty : L1, L2 or ElasticNet without a strength, "l1" or "l2"
+        Type of penalty, unpenalised columns and factors: ``L1(unpenalized=["sex"])``. "l1" and "l2"
+        are ``L1()`` and ``L2()``, on every covariate. A penalty with a strength, which would not be
+        used, is an error, and so is None (no penalty).
     penalties : sequence of Penalty or of float, optional
         Penalties, or strengths of `penalty`, to compare instead of a search.
     folds : int, or fold ids (n,) or (repeats, n)
@@ -401,7 +410,7 @@ class CoxCV(CrossValidated, Cox):
     --------
     >>> import riskset as rs
     >>> data = rs.load_rhc()
-    >>> kind = rs.L1(1.0, unpenalized=["swang1"])
+    >>> kind = rs.L1(unpenalized=["swang1"])
     >>> model = rs.CoxCV(kind, penalties=[10.0, 30.0, 90.0], folds=3, repeats=1).fit(data)
     >>> model.best_penalty_
     L1(10.0, unpenalized=('swang1',))
@@ -409,7 +418,7 @@ class CoxCV(CrossValidated, Cox):
 
     def __init__(
         self,
-        penalty: Penalty | None = None,
+        penalty: Penalty | str = "l1",
         *,
         penalties: object = None,
         folds: object = 10,
@@ -480,7 +489,7 @@ class FineGrayCV(CrossValidated, FineGray):
 
     def __init__(
         self,
-        penalty: Penalty | None = None,
+        penalty: Penalty | str = "l1",
         *,
         penalties: object = None,
         folds: object = 10,

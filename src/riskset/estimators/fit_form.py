@@ -7,7 +7,7 @@ import numpy as np
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from riskset.data.documents import Finite, Form, Numeral, check_ascending, check_label
-from riskset.data.frame import FrameEncoder
+from riskset.data.formula import encoder_from_dict
 from riskset.data.schema_form import EncoderForm, SchemaForm
 from riskset.infer.crossval.scores import ScoreKind
 from riskset.model.censoring import BeyondSupport, CensoringTies, CensoringWeights
@@ -228,7 +228,7 @@ class FitForm(Form):
         schema = self.prediction.data
         if schema is None:
             return
-        encoder = FrameEncoder.from_dict(schema.encoder.model_dump())
+        encoder = encoder_from_dict(schema.encoder.model_dump())
         references: set[str] = set()
         for factor in encoder.factors:
             absent = [name for name in factor if name not in self.coef]

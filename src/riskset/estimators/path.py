@@ -22,7 +22,7 @@ from riskset.estimators._base import SOLVERS
 from riskset.estimators._inference import HazardModel
 from riskset.estimators._input import ModelInput, frame_library
 from riskset.model.loss import Loss
-from riskset.model.penalty import L1, Penalty
+from riskset.model.penalty import Penalty
 from riskset.solve.optimality import Problem
 from riskset.solve.path import MaxStrength, iterate_path, strength_max
 from riskset.solve.result import Solution, Status
@@ -274,7 +274,8 @@ def path(
     ----------
     model : Cox or FineGray
         Model with ties, tolerance and other options. Its penalty sets the type (L1, L2, the ratio
-        of an elastic net), the unpenalised columns and the factors. Without a penalty, L1 is used.
+        of an elastic net), the unpenalised columns and the factors. Its strength, if any, is not on
+        the path.
         The model is not changed.
     X, y, sample_weight, strata, offset, cluster
         As for `Cox.fit`.
@@ -314,7 +315,7 @@ def path(
     Examples
     --------
     >>> import riskset as rs
-    >>> result = rs.path(rs.Cox(rs.L1(1.0, unpenalized=["swang1"])), rs.load_rhc(), n_penalties=5)
+    >>> result = rs.path(rs.Cox(rs.L1(unpenalized=["swang1"])), rs.load_rhc(), n_penalties=5)
     >>> result.coefs.shape, int(result.n_nonzero[0])
     ((5, 71), 1)
     """
@@ -326,21 +327,25 @@ def path(
     started = time.perf_counter()
     problem = Problem.prepare(data.design, loss)
     source = _PathProblem(model, data, loss, problem, frame_library(X))
-    kind = model.penalty if model.penalty is not None else L1(1.0)
+    kind = model.penalty
     start: Solution | None = None
     notes = list(data.notes)
     if penalties is None:
-        first = source.first_strength(kind)
+        first = source.first_strength(_needed(kind))
         start, notes = first.solution, [*notes, *first.notes()]
         ratio = _min_ratio(min_ratio, data)
-        chosen = [kind.with_strength(s) for s in _geometric(first.strength, ratio, n_penalties)]
+        chosen = [
+            _needed(kind).with_strength(s) for s in _geometric(first.strength, ratio, n_penalties)
+        ]
     else:
         if not isinstance(penalties, Iterable):
             raise InputError(
                 f"`penalties` must be a sequence of penalties or strengths, not {penalties!r}.",
                 hint="for one penalty fit the model itself.",
             )
-        chosen = [p if isinstance(p, Penalty) else kind.with_strength(p) for p in penalties]
+        chosen = [
+            p if isinstance(p, Penalty) else _needed(kind).with_strength(p) for p in penalties
+        ]
         if not chosen:
             raise InputError("`penalties` is empty.", hint="leave it out for a path of 100.")
     if engine is None:
@@ -351,6 +356,16 @@ def path(
     problem.leave_device()  # the result may live long
     _warn(result)
     return result
+
+
+def _needed(kind: Penalty | None) -> Penalty:
+    """The kind of penalty whose strengths a path goes through."""
+    if kind is None:
+        raise InputError(
+            "the model has no penalty, so there is no path of strengths.",
+            hint="give it one, such as riskset.Cox(riskset.L1()).",
+        )
+    return kind
 
 
 def _min_ratio(min_ratio: float | None, data: ModelInput) -> float:

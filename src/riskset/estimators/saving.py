@@ -12,7 +12,7 @@ from riskset.data.writers import write_json
 from riskset.estimators._inference import HazardModel
 from riskset.estimators._interval import ConfidenceInterval
 from riskset.estimators.cox import Cox
-from riskset.estimators.crossval import CoxCV, FineGrayCV
+from riskset.estimators.crossval import CoxCV, CrossValidated, FineGrayCV
 from riskset.estimators.finegray import FineGray
 from riskset.estimators.fit_file import blaming_file, fit_document, read_fit_file
 
@@ -67,7 +67,10 @@ def load(path: str | os.PathLike[str]) -> HazardModel:
         tuned = CLASSES.get(f"{name}CV", kind)
         dropped = set(tuned._get_param_names()) - set(kind._get_param_names())
         parameters = {k: v for k, v in fit.estimator.parameters.items() if k not in dropped}
-        model = kind(penalty=fit.penalty, **parameters)
+        penalty: object = fit.penalty
+        if issubclass(kind, CrossValidated):  # files say nothing of the missing strength
+            penalty = "l1" if fit.penalty is None else fit.penalty.without_strength()
+        model = kind(penalty=penalty, **parameters)
         model._restore(fit)
         return model
 

@@ -20,8 +20,12 @@ scikit-survival CoxPHSurvivalAnalysis       0                                alp
 =========================================== ================================ ======================
 
 W is the sum of the case weights and n the number of rows. glmnet and Coxnet rescale penalty factors
-to mean 1; `ElasticNet.from_glmnet` does the same for both. A penalty has a fixed strength;
-`riskset.CoxCV` chooses one.
+to mean 1; `ElasticNet.from_glmnet` does the same for both.
+
+One rule holds wherever a model takes a penalty: None is no penalty, a penalty with a strength is
+used as it is, and a penalty without one, such as ``L1()``, has its strength chosen by
+cross-validation. Where nothing chooses a strength (`riskset.Cox`), it has to be given; where it is
+chosen (`riskset.CoxCV`), it must not be.
 """
 
 import inspect
@@ -43,6 +47,7 @@ __all__ = [
     "ElasticNet",
     "Factor",
     "Penalty",
+    "as_kind",
     "as_positive",
     "as_strength",
     "checked_choice",
@@ -57,6 +62,9 @@ Column: TypeAlias = str | int
 Factor: TypeAlias = Mapping[Column, float] | Sequence[float] | Features
 """Relative strengths: of some columns by name, or of all columns in order."""
 
+KINDS = ("l1", "l2")
+"""Penalties that text stands for; their strength is chosen."""
+
 VARIANCE_HINT = "for no penalty use `penalty=None`."
 
 
@@ -67,7 +75,10 @@ class Penalty:
     Attributes
     ----------
     l1, l2 : float, >= 0
-        Strengths on the total log likelihood.
+        Strengths on the total log likelihood; of a penalty without a strength, the shares of L1 and
+        L2.
+    has_strength : bool
+        Whether the strength is given. If it is not, cross-validation chooses it.
     unpenalized : tuple of str or int
         Columns without a penalty, by name or position.
     factor : mapping or tuple of float, optional
@@ -89,6 +100,7 @@ class Penalty:
     factor: Factor | None = None
     rescale: bool = False
     drop_first: bool | None = None
+    has_strength: bool = True
 
     def __post_init__(self) -> None:
         _set(self, "l1", as_strength(self.l1, "strength" if isinstance(self, L1) else "l1"))
@@ -98,8 +110,7 @@ class Penalty:
         _set(self, "drop_first", checked_choice(self.drop_first))
 
     def __repr__(self) -> str:
-        both = f"l1={self.l1!r}, l2={self.l2!r}"
-        parts = [both if isinstance(self, ElasticNet) else repr(self.strength)]
+        parts = self._repr_of_strength()
         if self.unpenalized:
             parts.append(f"unpenalized={self.unpenalized!r}")
         if self.factor is not None:
@@ -109,6 +120,9 @@ class Penalty:
         if self.drop_first is not None:
             parts.append(f"drop_first={self.drop_first}")
         return f"{type(self).__name__}({', '.join(parts)})"
+
+    def _repr_of_strength(self) -> list[str]:
+        return [repr(self.strength)] if self.has_strength else []
 
     @property
     def leaves_first_out(self) -> bool:
@@ -122,13 +136,23 @@ class Penalty:
 
     @property
     def strength(self) -> float:
-        """The strength that a path varies: l1 + l2."""
+        """The strength that a path varies: l1 + l2.
+
+        An `InputError` if the penalty has none.
+        """
+        if not self.has_strength:
+            raise InputError(
+                f"the penalty {self!r} has no strength.",
+                hint="give it one, such as L1(2.0), or let CoxCV or FineGrayCV choose one; for no "
+                "penalty, use `penalty=None`.",
+            )
         return self.l1 + self.l2
 
     @property
     def l1_ratio(self) -> float:
         """Proportion of the L1 part in the strength. 1 if both are 0."""
-        return self.l1 / self.strength if self.strength > 0 else 1.0
+        total = self.l1 + self.l2
+        return self.l1 / total if total > 0 else 1.0
 
     def with_strength(self, strength: float) -> Self:
         """Return the same penalty with another strength."""
@@ -136,11 +160,30 @@ class Penalty:
         other = copy(self)
         _set(other, "l1", checked * ratio)
         _set(other, "l2", checked * (1 - ratio))
+        _set(other, "has_strength", True)
+        return other
+
+    def without_strength(self) -> Self:
+        """Return the same kind of penalty, its strength to be chosen by cross-validation.
+
+        Examples
+        --------
+        >>> import riskset as rs
+        >>> rs.L1(20.0, unpenalized=["treatment"]).without_strength()
+        L1(unpenalized=('treatment',))
+        """
+        other, ratio = copy(self), self.l1_ratio
+        for name, value in (("l1", ratio), ("l2", 1 - ratio), ("has_strength", False)):
+            _set(other, name, value)
         return other
 
     def get_params(self, deep: bool = True) -> dict[str, object]:
         """Return the constructor arguments, as scikit-learn requires."""
-        return {name: getattr(self, name) for name in _arguments(type(self))}
+        given = {"strength": self.l1 + self.l2 if self.has_strength else None}
+        return {
+            name: given[name] if name in given else getattr(self, name)
+            for name in _arguments(type(self))
+        }
 
     def set_params(self, **params: object) -> Self:
         """Set arguments of this penalty, as scikit-learn requires.
@@ -226,8 +269,9 @@ class Penalty:
         Raises
         ------
         InputError
-            As `factors`.
+            As `factors`, and if the penalty has no strength.
         """
+        _ = self.strength  # an error if there is none
         factors = self.factors(names)
         return self.l1 * factors, self.l2 * factors
 
@@ -237,8 +281,9 @@ class L1(Penalty):
 
     Parameters
     ----------
-    strength : float, >= 0
-        :math:`\lambda_1`. A Laplace prior of variance v has strength sqrt(2 / v).
+    strength : float, >= 0, optional
+        :math:`\lambda_1`. A Laplace prior of variance v has strength sqrt(2 / v). Left out: to be
+        chosen by cross-validation.
     unpenalized : sequence of str or int
         Columns without a penalty, by name or position, for example the treatment.
     factor : mapping or (p,) float, optional
@@ -266,13 +311,19 @@ class L1(Penalty):
 
     def __init__(
         self,
-        strength: float,
+        strength: float | None = None,
         *,
         unpenalized: Sequence[Column] = (),
         factor: Factor | None = None,
         drop_first: bool | None = None,
     ) -> None:
-        super().__init__(l1=strength, unpenalized=unpenalized, factor=factor, drop_first=drop_first)
+        super().__init__(
+            l1=1.0 if strength is None else strength,
+            unpenalized=unpenalized,
+            factor=factor,
+            drop_first=drop_first,
+            has_strength=strength is not None,
+        )
 
     @property
     def l1_ratio(self) -> float:
@@ -305,8 +356,9 @@ class L2(Penalty):
 
     Parameters
     ----------
-    strength : float, >= 0
-        :math:`\lambda_2`. A normal prior of variance v has strength 1 / v.
+    strength : float, >= 0, optional
+        :math:`\lambda_2`. A normal prior of variance v has strength 1 / v. Left out: to be chosen
+        by cross-validation.
     unpenalized, factor
         As in `L1`, as are the errors.
     drop_first : bool, optional
@@ -327,13 +379,19 @@ class L2(Penalty):
 
     def __init__(
         self,
-        strength: float,
+        strength: float | None = None,
         *,
         unpenalized: Sequence[Column] = (),
         factor: Factor | None = None,
         drop_first: bool | None = None,
     ) -> None:
-        super().__init__(l2=strength, unpenalized=unpenalized, factor=factor, drop_first=drop_first)
+        super().__init__(
+            l2=1.0 if strength is None else strength,
+            unpenalized=unpenalized,
+            factor=factor,
+            drop_first=drop_first,
+            has_strength=strength is not None,
+        )
 
     @property
     def l1_ratio(self) -> float:
@@ -370,8 +428,11 @@ class ElasticNet(Penalty):
 
     Parameters
     ----------
-    l1, l2 : float, >= 0
+    l1, l2 : float, >= 0, optional
         Strengths on the total log likelihood.
+    strength, l1_ratio : float, optional
+        Instead of `l1` and `l2`, their sum and the share of L1 in it, between 0 and 1. Without a
+        strength, cross-validation chooses it.
     unpenalized, factor
         As in `L1`, as are the errors.
     rescale : bool
@@ -389,18 +450,25 @@ class ElasticNet(Penalty):
     >>> import riskset as rs
     >>> rs.ElasticNet(l1=3.0, l2=1.0).l1_ratio
     0.75
+    >>> rs.ElasticNet(strength=4.0, l1_ratio=0.75)
+    ElasticNet(l1=3.0, l2=1.0)
+    >>> rs.ElasticNet(l1_ratio=0.5, unpenalized=["treatment"])  # for CoxCV
+    ElasticNet(l1_ratio=0.5, unpenalized=('treatment',))
     """
 
     def __init__(
         self,
         *,
-        l1: float,
-        l2: float,
+        l1: float | None = None,
+        l2: float | None = None,
+        strength: float | None = None,
+        l1_ratio: float | None = None,
         unpenalized: Sequence[Column] = (),
         factor: Factor | None = None,
         rescale: bool = False,
         drop_first: bool | None = None,
     ) -> None:
+        l1, l2 = _parts(l1, l2, strength, l1_ratio)
         super().__init__(
             l1=l1,
             l2=l2,
@@ -408,7 +476,32 @@ class ElasticNet(Penalty):
             factor=factor,
             rescale=rescale,
             drop_first=drop_first,
+            has_strength=l1_ratio is None or strength is not None,
         )
+
+    def _repr_of_strength(self) -> list[str]:
+        if not self.has_strength:
+            return [f"l1_ratio={self.l1_ratio!r}"]
+        return [f"l1={self.l1!r}, l2={self.l2!r}"]
+
+    def get_params(self, deep: bool = True) -> dict[str, object]:
+        """Return the constructor arguments, as scikit-learn requires.
+
+        `l1` and `l2` say what `strength` and `l1_ratio` do, which are None then.
+        """
+        given = super().get_params(deep)
+        unused = ("strength", "l1_ratio") if self.has_strength else ("l1", "l2", "strength")
+        return given | dict.fromkeys(unused)
+
+    def set_params(self, **params: object) -> Self:
+        """Set arguments, as scikit-learn requires; `strength` keeps the share of L1."""
+        if not params.keys() & {"strength", "l1_ratio"}:
+            if params.keys() & {"l1", "l2"} and not self.has_strength:
+                params = {"l1_ratio": None, **params}
+            return super().set_params(**params)
+        strength = self.l1 + self.l2 if self.has_strength else None
+        shape = {"l1": None, "l2": None, "strength": strength, "l1_ratio": self.l1_ratio}
+        return super().set_params(**(shape | params))
 
     @classmethod
     def from_glmnet(
@@ -467,12 +560,7 @@ class ElasticNet(Penalty):
                 sum_of_weights, "sum_of_weights", "without case weights it is the number of rows."
             ),
         )
-        share = as_strength(alpha, "alpha")
-        if share > 1:
-            raise InputError(
-                f"`alpha` must lie between 0 and 1, but it is {alpha!r}.",
-                hint="1 is the lasso, 0 is ridge.",
-            )
+        share = as_share(alpha, "alpha")
         return cls(
             l1=total * lam * share,
             l2=total * lam * (1 - share),
@@ -481,6 +569,32 @@ class ElasticNet(Penalty):
             rescale=True,
             drop_first=drop_first,
         )
+
+
+def as_kind(penalty: object) -> object:
+    """A penalty where its strength is chosen, for which "l1" and "l2" may stand."""
+    if isinstance(penalty, str) and penalty in KINDS:
+        return L1() if penalty == "l1" else L2()
+    return penalty
+
+
+def _parts(
+    l1: float | None, l2: float | None, strength: float | None, l1_ratio: float | None
+) -> tuple[float, float]:
+    """Both strengths of an elastic net; their shares if it has none."""
+    by_parts, by_ratio = (l1, l2) != (None, None), (strength, l1_ratio) != (None, None)
+    if by_parts == by_ratio or (l1_ratio is None if by_ratio else None in (l1, l2)):
+        raise InputError(
+            "an elastic net needs either both of `l1` and `l2`, or `l1_ratio` with or without "
+            "`strength`.",
+            hint="for example ElasticNet(l1=3.0, l2=1.0), or ElasticNet(l1_ratio=0.5) where "
+            "cross-validation chooses the strength.",
+        )
+    if by_parts:
+        return cast(float, l1), cast(float, l2)
+    share = as_share(l1_ratio, "l1_ratio")
+    total = 1.0 if strength is None else as_strength(strength, "strength")
+    return total * share, total * (1 - share)
 
 
 def _arguments(kind: type[Penalty]) -> tuple[str, ...]:
@@ -557,6 +671,17 @@ def as_strength(value: object, name: str) -> float:
         "strengths are stated on the total log likelihood; see L1.from_variance and "
         "ElasticNet.from_glmnet for other scales.",
     )
+
+
+def as_share(value: object, name: str) -> float:
+    """A number between 0 and 1."""
+    share = as_strength(value, name)
+    if share > 1:
+        raise InputError(
+            f"`{name}` must lie between 0 and 1, but it is {value!r}.",
+            hint="1 is the lasso, 0 is ridge.",
+        )
+    return share
 
 
 def as_positive(value: object, name: str, hint: str) -> float:

@@ -154,15 +154,12 @@ def _step(estimate: Estimate, **rows: Any) -> EstimateStep:
 def _covariates(
     people: AnalysedOutcome,
 ) -> tuple[Design | None, Penalty | None, TidyInfo | None]:
-    """Covariates to adjust for, their penalty, and what was done to them.
-
-    Without a penalty it is to be chosen.
-    """
+    """Covariates to adjust for, their penalty, and what was done to them."""
     settings = people.analysis.model
     if settings.covariates == "none" or people.people.status != "ok":
         return None, None, None
     tidied, design = tidy_covariates(people)
-    return design, None if settings.strength is None else L1(settings.strength), tidied
+    return design, L1(settings.strength), tidied
 
 
 def _fit(
@@ -179,10 +176,11 @@ def _fit(
 ) -> Estimate:
     """`fit_outcome` with a kind of model, by the settings of the analysis."""
     is_finegray = kind == "finegray"
+    if penalty is None or penalty.has_strength:
+        checkpoint = None  # no cross-validation
     changes: dict[str, Any] = {
         "model": kind,
         "penalty": penalty,
-        "cross_validate": covariates is not None and penalty is None,
         "tidy": False,
         "profile": "adaptive" if profile else None,
         "time_intervals": time_intervals,

@@ -189,7 +189,7 @@ def _score(study: Study, analysis: Analysis) -> str | None:
     if settings.penalty == "none":
         return f"{model}, by maximum likelihood"
     how = f"{model} with an {settings.penalty.upper()} penalty"
-    if settings.cross_validate:
+    if settings.chooses_penalty:
         repeated = f", repeated {settings.repeats} times" if settings.repeats > 1 else ""
         return f"{how} chosen by {settings.folds}-fold cross-validation{repeated}"
     if settings.variance is not None:

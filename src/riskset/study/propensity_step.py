@@ -103,7 +103,7 @@ def fit_score(people: AnalysedPeople, checkpoint: Path | None = None) -> ScoreSt
                 people.people,
                 design,
                 settings=settings.model(people.seed),
-                checkpoint=checkpoint if settings.cross_validate else None,
+                checkpoint=checkpoint if settings.chooses_penalty else None,
                 progress=False,
             )
     except InputError as error:

@@ -78,6 +78,11 @@ class TableCovariates:
     """Where the covariates of a table of people are."""
 
     table: str | None = setting("long table (row, covariate, value), or a design (.rsd)", None)
+    covariate_columns: tuple[str, ...] | None = setting(
+        "the columns of the long table: that of the row, of the covariate and, unless all values "
+        "are 1, of the value; left out: OHDSI's rowId, covariateId and covariateValue",
+        None,
+    )
     columns: tuple[str, ...] | None = setting(
         "columns of the table of people; left out: all that have no other use, or none if there is "
         "a long table",
@@ -251,9 +256,16 @@ class TableOutcome(OutcomeDefinition):
         "the column of the days at risk, the first and the last one counted", kw_only=True
     )
     event: str = setting(
-        "the column of what ended them: 0 = censored, 1 = outcome, 2 = competing event",
+        "the column of what ended them: 0 = censored, 1 = outcome, 2 = competing event; or text or "
+        "other codes, see `cause` and `censored`",
         kw_only=True,
     )
+    cause: int | str | None = setting(
+        "the code or label of the outcome in this column; all others but that of censoring compete "
+        "with it",
+        None,
+    )
+    censored: str | None = setting("the label of censoring, if the column holds text", None)
     prior: str | None = setting(
         "the column that is 1 for people who had it before; they are left out", None
     )
@@ -348,26 +360,30 @@ class PropensitySection(PropensityModel):
             )
         elif self.penalty == "none" and (given or self.cross_validate):
             yield bad_setting(
-                given[0] if given else "penalty",
+                given[0] if given else "cross_validate",
                 "a model without a penalty has no strength to choose or to give.",
-                "set cross_validate: false, and leave strength and variance out.",
+                "leave cross_validate, strength and variance out.",
             )
         elif self.penalty != "none" and bool(given) == self.cross_validate:
             yield bad_setting(
                 given[0] if given else "cross_validate",
                 "a penalty is either chosen by cross-validation or has a strength or variance.",
-                "give one of them and cross_validate: false, or neither.",
+                "leave cross_validate out: a penalty with a strength or a variance is fixed, and "
+                "the strength of any other is chosen.",
             )
+
+    @property
+    def kind(self) -> Penalty | None:
+        """The penalty, or the kind of the one that is to be chosen."""
+        if self.penalty == "none":
+            return None
+        kind = L1 if self.penalty == "l1" else L2
+        return kind(self.strength) if self.variance is None else kind.from_variance(self.variance)
 
     def model(self, seed: int) -> PropensityModel:
         """The settings of the fit."""
-        penalty: Penalty | None = None
-        if self.penalty != "none":
-            kind = L1 if self.penalty == "l1" else L2
-            penalty = kind(1.0 if self.strength is None else self.strength)
-            if self.variance is not None:
-                penalty = kind.from_variance(self.variance)
-        return PropensityModel(**self.values(PropensityModel) | {"penalty": penalty, "seed": seed})
+        own = self.values(PropensityModel)
+        return PropensityModel(**own | {"penalty": self.kind, "seed": seed})
 
 
 @settings

@@ -13,6 +13,8 @@ from riskset._time_units import DAYS_A_YEAR, DAYS_IN, TimeUnit
 from riskset._types import AnyArray, Index, Rows
 from riskset.cohort.adjustment import Adjustment, restrict, start
 from riskset.cohort.population import Population
+from riskset.data.causes import cause_code, code_labels, holds_text
+from riskset.data.checks import Places
 from riskset.data.cohort_table import (
     CohortTableFile,
     ColumnKind,
@@ -74,6 +76,7 @@ class TableSource:
             cache.path("covariates", f"{digest(self._key, used.covariates)}.rsd"),
             duplicates=data.covariates.duplicates,
             unknown_rows=data.covariates.unknown_rows,
+            covariate_columns=data.covariates.covariate_columns,
             reference=data.covariates.reference,
             missing=data.covariates.missing,
             labels=self.covariate_labels,
@@ -113,14 +116,11 @@ class TableSource:
         assert isinstance(names, TableOutcome)
         cohort, rows = self.cohort(comparison, analysis), self._rows(comparison)
         time = np.asarray(self._columns[names.time][rows], dtype=np.float64)
-        event = np.asarray(self._columns[names.event][rows], dtype=np.float64)
         unit = self._data.time_unit
         hint = "let follow-up include its first day, or leave these people out."
         self._check(names.time, rows, time > 0, f"must hold {unit} above 0", hint)
         time = time * DAYS_IN[unit]
-        hint = "recode it: 0 = censored, 1 = outcome, 2 = any competing event."
-        self._check(names.event, rows, np.isin(event, (0, 1, 2)), "must hold 0, 1 or 2", hint)
-        status = event.astype(np.int64)
+        status = self._status(outcome, names, rows)
         people = cohort.people
         if names.prior is not None:
             had = np.asarray(self._columns[names.prior][rows], dtype=np.float64) != 0
@@ -128,9 +128,45 @@ class TableSource:
         reasons = None
         if names.end_reason is not None:
             reasons = self._columns[names.end_reason][rows].astype(np.str_)
-        columns = (names.time, names.event, names.prior, names.end_reason)
+        columns = (names.time, names.event, names.cause, names.censored, names.prior)
+        columns += (names.end_reason,)
         key = digest(cohort.key, columns, unit)
         return Followed(key, people, time, status, reasons, _notes_on_times(time, status, unit))
+
+    def _status(self, outcome: str, names: TableOutcome, rows: Index) -> Index:
+        """0 = censored, 1 = outcome, 2 = competing event, of some rows."""
+        event = self._columns[names.event]
+        if not holds_text(event):
+            if names.censored is not None:
+                error = InputError(
+                    f"`censored` is {names.censored!r}, but column {names.event!r} holds numbers.",
+                    hint="leave it out: 0 is censored.",
+                )
+                raise self._study.error("outcomes", outcome, "censored", error=error)
+            code = event[rows].astype(np.float64)
+            if names.cause is None:
+                fine = np.isin(code, (0, 1, 2))
+                hint = (
+                    "recode it: 0 = censored, 1 = outcome, 2 = any competing event; or set `cause`."
+                )
+                self._check(names.event, rows, fine, "must hold 0, 1 or 2", hint)
+                return np.asarray(code, dtype=np.int64)
+            fine = (code >= 0) & (code % 1 == 0)
+            hint = "0 = censored; every other code is a cause."
+            self._check(names.event, rows, fine, "must hold whole numbers of at least 0", hint)
+            codes, known = code.astype(np.int64), {}
+        else:
+            place = f"column {names.event!r} of {self._used.file.path.name}"
+            try:
+                whole, known = code_labels(event, names.censored, place, Places())
+            except InputError as error:
+                raise self._study.error("outcomes", outcome, "event", error=error) from None
+            codes = whole[rows]
+        try:
+            cause = cause_code(names.cause, known)
+        except InputError as error:
+            raise self._study.error("outcomes", outcome, "cause", error=error) from None
+        return np.where(codes == 0, 0, np.where(codes == cause, 1, 2))
 
     def _check_people(self) -> None:
         """Ids must differ, and scores must be probabilities."""
@@ -307,6 +343,10 @@ class TableColumns:
         if not file.path.exists():
             faults.append(file_fault(("data", "people"), file.path))
         long = None
+        if data.covariates.table is None and data.covariates.covariate_columns is not None:
+            message = "`covariate_columns` names the columns of a long table, but there is none."
+            hint = "give its file as `table`, or leave covariate_columns out."
+            faults.append(Fault(("data", "covariates", "covariate_columns"), message, hint))
         if data.covariates.table is not None:
             long = study.folder / data.covariates.table
             path = ("data", "covariates", "table")
@@ -343,8 +383,9 @@ class _Roles:
         asked, data = self._study.specification, self._data
         for name, outcome in asked.outcomes.items():
             assert isinstance(outcome, TableOutcome)
-            for key in ("time", "event", "prior"):
+            for key in ("time", "prior"):
                 self._need(getattr(outcome, key), "number", "outcomes", name, key)
+            self._need(outcome.event, "event", "outcomes", name, "event")
             self._need(outcome.end_reason, "label", "outcomes", name, "end_reason")
         for name, place in asked.column_uses():
             if name not in asked.variables:

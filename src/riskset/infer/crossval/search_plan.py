@@ -12,7 +12,7 @@ from riskset._errors import InputError
 from riskset._types import is_count, is_number
 from riskset.infer.crossval.evaluator import WHOLE_TOL, PenaltyEvaluator, ScoredPenalty, are_equal
 from riskset.infer.crossval.line_search import Peak, SearchGrid, maximise, strongest_within
-from riskset.model.penalty import ElasticNet, Penalty
+from riskset.model.penalty import ElasticNet, Penalty, as_kind
 from riskset.solve.path import strength_max
 
 __all__ = ["NEIGHBOUR", "SearchPlan", "ChoiceRule", "SearchMethod", "explore"]
@@ -61,7 +61,7 @@ class SearchPlan:
     @classmethod
     def build(
         cls,
-        kind: Penalty,
+        kind: object,
         *,
         penalties: object = None,
         search: str = "auto",
@@ -72,6 +72,7 @@ class SearchPlan:
         l1_ratio: object = None,
     ) -> "SearchPlan":
         """Check what a user passed."""
+        kind = _checked_kind(kind)
         if search not in ("auto", "grid"):
             raise InputError.wrong_option("search", search, ("auto", "grid"))
         if rule not in ("min", "1se"):
@@ -85,6 +86,12 @@ class SearchPlan:
             raise InputError(
                 f"`min_ratio` must be between 0 and 1, but it is {min_ratio!r}.",
                 hint="it is the weakest strength divided by the strongest.",
+            )
+        if min_ratio is not None and search == "auto" and float(min_ratio) * NEIGHBOUR > 1:
+            raise InputError(
+                f"`min_ratio` is {min_ratio!r}, so there is nothing to search: strengths that are "
+                f"compared differ by a factor of {NEIGHBOUR} at least.",
+                hint="use a smaller one, such as 0.01.",
             )
         if start is not None and not (is_number(start) and 0 < start < math.inf):
             raise InputError(
@@ -304,6 +311,31 @@ class _Explorer:
             grid=self.grid,
             step=SEARCH_STEP,
         )
+
+
+def _checked_kind(penalty: object) -> Penalty:
+    """The kind of penalty whose strength is to be chosen; an error if nothing is to choose."""
+    kind = as_kind(penalty)
+    if kind is None:
+        raise InputError(
+            "`penalty` is None, that is no penalty, so there is no strength to choose.",
+            hint="choose a kind, such as penalty='l1' or riskset.L2(), or fit without a penalty by "
+            "riskset.Cox or riskset.FineGray.",
+        )
+    if not isinstance(kind, Penalty):
+        raise InputError(
+            f"`penalty` must be 'l1', 'l2', L1, L2 or ElasticNet, but it is {penalty!r}.",
+            hint="for example riskset.L1(unpenalized=['treatment']).",
+        )
+    if kind.has_strength:
+        raise InputError(
+            f"`penalty` is {kind!r}, but its strength would not be used, because "
+            "cross-validation chooses the strength.",
+            hint=f"pass {kind.without_strength()!r}; to compare strengths of your own, add "
+            f"`penalties=[{kind.strength:g}, ...]`; to use this one, fit riskset.Cox or "
+            "riskset.FineGray.",
+        )
+    return kind
 
 
 def _check_used(
