@@ -36,7 +36,8 @@ def test_fit_and_predict(run: Run) -> None:
 
 def test_a_formula_that_is_refused(run: Run) -> None:
     FRAME.to_csv("patients.csv", index=False)
-    ended = run("fit", "patients.csv", "--formula", "Surv(time, event) ~ frailty(site)")
+    text = "Surv(time, event) ~ frailty(site)"
+    ended = run("fit", "patients.csv", "--formula", text, "--out", "fit.json")
     assert ended.code == 2
     assert "frailty" in ended.err
     assert "not a known" in ended.err

@@ -96,5 +96,5 @@ def test_a_study_without_a_penalty_needs_one_key(tmp_path):
     analyses = {"matched": {"match": {}, "propensity": {"penalty": "none"}}}
     found = run(tmp_path, COLUMNS, analyses=analyses, defaults={})
     assert main_row(found)["status"] == "ok"
-    (row,) = found.rows("scores")
+    (row,) = found.rows("ps")
     assert (row["penalty"], row["chosen_by"]) == ("none", "given")

@@ -41,12 +41,12 @@ C = TypeVar("C", bound=GroupCurve)
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GroupCurves(Generic[C]):
-    """Mapping of group labels to curves, in sorted order.
+    """Mapping of group labels to curves, in their order.
 
     Attributes
     ----------
     curves : tuple
-        One curve per group, in the sorted order of the labels.
+        One curve per group, in the order that a categorical type declares, otherwise sorted.
     level : float
         Coverage of the intervals.
     interval : str

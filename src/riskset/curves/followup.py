@@ -10,7 +10,7 @@ from riskset._types import AnyArray, Index, Rows
 from riskset.data.causes import CauseLabels, labels_of
 from riskset.data.checks import Places, as_array, as_numbers, complain_rows
 from riskset.data.dataset import Dataset
-from riskset.data.labels import as_codes, code_columns
+from riskset.data.labels import as_group_codes, code_columns
 from riskset.data.outcome import Outcome, field_names, read_outcome
 
 __all__ = ["EVERYBODY", "Followup", "own_cause", "split"]
@@ -69,7 +69,7 @@ class Followup(NamedTuple):
         codes = np.zeros(n_rows, dtype=np.int64)
         labels: tuple[object, ...] = (EVERYBODY,)
         if group is not None:
-            codes, names = as_codes(group, "group", n_rows, places)
+            codes, names = as_group_codes(group, "group", n_rows, places)
             labels = tuple(names.tolist())
         stratum = np.zeros(n_rows, dtype=np.int64)
         if strata is not None:

@@ -110,8 +110,7 @@ def covariates_of(
     `columns` of the table are covariates; see `FrameEncoder.fit` for `reference` and `missing`. Of
     `labels`, only the references count here; the design keeps the names of the columns.
     `long` is a long table (row, covariate, value) with `covariate_columns`, or a design. If
-    `design_file` (.rsd)
-    exists it is opened, otherwise it is written.
+    `design_file` (.rsd) exists it is opened, otherwise it is written.
     """
     if design_file.exists():
         return Design.open(design_file, verify=False), ()

@@ -26,6 +26,7 @@ from riskset.data.checks import (
 
 __all__ = [
     "as_codes",
+    "as_group_codes",
     "as_keys",
     "as_labels",
     "code_columns",
@@ -97,6 +98,20 @@ def as_codes(values: object, name: str, n_rows: int, places: Places) -> tuple[In
     """`as_labels` as codes 0..k-1 in the sorted order of the labels, and the labels."""
     labels, codes = np.unique(as_labels(values, name, n_rows, places), return_inverse=True)
     return codes.reshape(-1).astype(np.int64), labels
+
+
+def as_group_codes(
+    values: object, name: str, n_rows: int, places: Places
+) -> tuple[Index, AnyArray]:
+    """`as_codes` of groups to show, in the order that a categorical type declares, if it does."""
+    codes, labels = as_codes(values, name, n_rows, places)
+    declared = getattr(getattr(values, "dtype", None), "categories", None)
+    if not hasattr(declared, "tolist") and not hasattr(declared, "to_list"):
+        return codes, labels
+    listed = declared.tolist() if hasattr(declared, "tolist") else declared.to_list()
+    rank = {value: place for place, value in enumerate(listed)}
+    order = np.argsort([rank[label] for label in labels.tolist()], kind="stable")
+    return np.argsort(order)[codes].astype(np.int64), labels[order]
 
 
 def label_columns(values: object) -> list[object]:

@@ -13,7 +13,7 @@ from riskset._time_units import DAYS_A_YEAR, DAYS_IN, TimeUnit
 from riskset._types import AnyArray, Index, Rows
 from riskset.cohort.adjustment import Adjustment, restrict, start
 from riskset.cohort.population import Population
-from riskset.data.causes import cause_code, code_labels, holds_text
+from riskset.data.causes import CauseLabels, cause_code, code_labels, holds_text
 from riskset.data.checks import Places
 from riskset.data.cohort_table import (
     CohortTableFile,
@@ -128,14 +128,17 @@ class TableSource:
         reasons = None
         if names.end_reason is not None:
             reasons = self._columns[names.end_reason][rows].astype(np.str_)
-        columns = (names.time, names.event, names.cause, names.censored, names.prior)
-        columns += (names.end_reason,)
+        columns = (
+            *(names.time, names.event, names.cause, names.censored),
+            *(names.prior, names.end_reason),
+        )
         key = digest(cohort.key, columns, unit)
         return Followed(key, people, time, status, reasons, _notes_on_times(time, status, unit))
 
     def _status(self, outcome: str, names: TableOutcome, rows: Index) -> Index:
         """0 = censored, 1 = outcome, 2 = competing event, of some rows."""
         event = self._columns[names.event]
+        known: CauseLabels = {}
         if not holds_text(event):
             if names.censored is not None:
                 error = InputError(
@@ -154,7 +157,7 @@ class TableSource:
             fine = (code >= 0) & (code % 1 == 0)
             hint = "0 = censored; every other code is a cause."
             self._check(names.event, rows, fine, "must hold whole numbers of at least 0", hint)
-            codes, known = code.astype(np.int64), {}
+            codes = code.astype(np.int64)
         else:
             place = f"column {names.event!r} of {self._used.file.path.name}"
             try:

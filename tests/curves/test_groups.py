@@ -1,0 +1,55 @@
+"""Order of groups, and pictures of the arms of a study."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from numpy.testing import assert_array_equal
+
+import riskset as rs
+
+GROUP = ["low", "high", "mid"] * 4
+ORDER = ["low", "mid", "high"]
+Y = rs.Surv(np.arange(1.0, 13.0), [1, 0, 1, 1, 0, 1, 2, 1, 0, 1, 1, 0])
+DECLARED = {
+    "pandas": pd.Categorical(GROUP, categories=[*ORDER, "never"]),
+    "column of pandas": pd.Series(pd.Categorical(GROUP, categories=ORDER)),
+    "polars": pl.Series(GROUP, dtype=pl.Enum(ORDER)),
+}
+
+
+@pytest.mark.parametrize("kind", DECLARED)
+def test_groups_have_their_declared_order(kind):
+    y = rs.Surv(Y["time"], Y["event"] > 0)
+    for curves, plain in (
+        (rs.kaplan_meier(y, DECLARED[kind]), rs.kaplan_meier(y, GROUP)),
+        (rs.aalen_johansen(Y, DECLARED[kind]), rs.aalen_johansen(Y, GROUP)),
+    ):
+        assert [curve.label for curve in curves] == ORDER
+        assert [curve.label for curve in plain] == sorted(ORDER)
+        for label in ORDER:
+            assert_array_equal(curves[label].lower, plain[label].lower)
+    found = rs.logrank_test(y, DECLARED[kind])
+    assert found.p_value == pytest.approx(rs.logrank_test(y, GROUP).p_value)
+
+
+def test_an_unordered_category_of_polars_is_sorted():
+    y = rs.Surv(Y["time"], Y["event"] > 0)
+    curves = rs.kaplan_meier(y, pl.Series(GROUP, dtype=pl.Categorical))
+    assert [curve.label for curve in curves] == sorted(ORDER)
+
+
+def test_pictures_take_the_curves_of_a_study():
+    people = rs.cohort.Population(np.arange(12) % 2)
+    y = rs.Surv(Y["time"], Y["event"] > 0)
+    arms = rs.cohort.survival(y, people)
+    figure = rs.plot.survival_by_group(arms, xlabel="days")
+    plain = rs.plot.survival_by_group(arms.curves, until=arms.limit, xlabel="days")
+    a, b = (one.axes[0].lines for one in (figure, plain))
+    assert len(a) == len(b) > 1
+    for line, other in zip(a, b, strict=True):
+        assert_array_equal(line.get_xydata(), other.get_xydata())
+    risks = rs.plot.incidence_by_group(rs.cohort.incidence(Y, people), 1)
+    assert len(risks.axes[0].lines) == len(a)
+    with pytest.raises(rs.InputError, match="riskset.aalen_johansen or riskset.cohort.incidence"):
+        rs.plot.incidence_by_group(arms, 1)
