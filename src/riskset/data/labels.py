@@ -8,6 +8,7 @@ through a type that cannot hold it exactly.
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from numbers import Rational, Real
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -105,7 +106,7 @@ def as_group_codes(
 ) -> tuple[Index, AnyArray]:
     """`as_codes` of groups to show, in the order that a categorical type declares, if it does."""
     codes, labels = as_codes(values, name, n_rows, places)
-    declared = getattr(getattr(values, "dtype", None), "categories", None)
+    declared: Any = getattr(getattr(values, "dtype", None), "categories", None)
     if not hasattr(declared, "tolist") and not hasattr(declared, "to_list"):
         return codes, labels
     listed = declared.tolist() if hasattr(declared, "tolist") else declared.to_list()
