@@ -1,4 +1,4 @@
-"""Order of groups, and pictures of the arms of a study."""
+"""Order of groups."""
 
 import numpy as np
 import pandas as pd
@@ -37,19 +37,3 @@ def test_an_unordered_category_of_polars_is_sorted():
     y = rs.Surv(Y["time"], Y["event"] > 0)
     curves = rs.kaplan_meier(y, pl.Series(GROUP, dtype=pl.Categorical))
     assert [curve.label for curve in curves] == sorted(ORDER)
-
-
-def test_pictures_take_the_curves_of_a_study():
-    people = rs.cohort.Population(np.arange(12) % 2)
-    y = rs.Surv(Y["time"], Y["event"] > 0)
-    arms = rs.cohort.survival(y, people)
-    figure = rs.plot.survival_by_group(arms, xlabel="days")
-    plain = rs.plot.survival_by_group(arms.curves, until=arms.limit, xlabel="days")
-    a, b = (one.axes[0].lines for one in (figure, plain))
-    assert len(a) == len(b) > 1
-    for line, other in zip(a, b, strict=True):
-        assert_array_equal(line.get_xydata(), other.get_xydata())
-    risks = rs.plot.incidence_by_group(rs.cohort.incidence(Y, people), 1)
-    assert len(risks.axes[0].lines) == len(a)
-    with pytest.raises(rs.InputError, match="riskset.aalen_johansen or riskset.cohort.incidence"):
-        rs.plot.incidence_by_group(arms, 1)
