@@ -55,7 +55,7 @@ def test_path_of_a_ridge_starts_as_an_elastic_net_with_little_l1(data):
 
 def test_results_show_themselves_on_one_line(data):
     x, y = data
-    result = rs.path(rs.Cox(), x, y, n_penalties=3)
+    result = rs.path(rs.Cox(rs.L1()), x, y, n_penalties=3)
     assert repr(result).startswith("PathResult(3 penalties, strength ")
     assert repr(result).endswith("4 covariates, 0 to 4 not 0; 3 converged)")
     test = rs.Cox().fit(x, y).test_proportionality(x, y)
@@ -111,7 +111,7 @@ def test_a_path_says_when_it_did_not_converge(data):
 )
 def test_impossible_paths(data, arguments, message):
     with pytest.raises(rs.InputError, match=message):
-        rs.path(rs.Cox(), *data, **arguments)
+        rs.path(rs.Cox(rs.L1()), *data, **arguments)
 
 
 @pytest.mark.parametrize("noise", [0.0, 1e-16])
@@ -126,10 +126,10 @@ def test_a_path_where_the_gradient_is_0(noise):
         # Of a column of ones and minus ones the gradient has the size of the root of 40 events.
         assert result.strengths[0] * penalty.l1 == pytest.approx(np.sqrt(40) * penalty.l1)
         assert [note.code for note in result.notes] == ["no_signal"]
-    assert rs.path(rs.Cox(), x + np.arange(80)[:, None], y, n_penalties=2).notes == ()
+    assert rs.path(rs.Cox(rs.L1()), x + np.arange(80)[:, None], y, n_penalties=2).notes == ()
 
 
 def test_no_path_without_information(data):
     _, y = data
     with pytest.raises(rs.InputError, match="no penalised covariate carries information"):
-        rs.path(rs.Cox(), np.ones((120, 2)), y)
+        rs.path(rs.Cox(rs.L1()), np.ones((120, 2)), y)

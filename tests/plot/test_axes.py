@@ -36,7 +36,7 @@ def results() -> dict[str, Any]:
         "bootstrap_distribution": model.bootstrap(60),
         "calibration": rs.metrics.calibration(y, survival, at),
         "coefficient_path": rs.path(rs.Cox(rs.L1(1.0)), cohort.X, y, n_penalties=3),
-        "cross_validation": rs.CoxCV(rs.L1(1.0), penalties=penalties, folds=3, repeats=1).fit(
+        "cross_validation": rs.CoxCV(rs.L1(), penalties=penalties, folds=3, repeats=1).fit(
             cohort.X, y
         ),
         "forest": model,

@@ -148,8 +148,8 @@ class IntervalOptions:
                 raise InputError.unknown_name("--parameter", name, names)
         if self.has_standard_error or penalty is None or self.penalized:
             return
-        l1, l2 = penalty.arrays(names)
-        free = {name for name, a, b in zip(names, l1, l2, strict=True) if not (a or b)}
+        shares = penalty.factors(names) * (penalty.l1 + penalty.l2)
+        free = {name for name, share in zip(names, shares, strict=True) if not share}
         for name in self.parameter or (() if free else names[:1]):
             if name not in free:
                 raise InputError(
