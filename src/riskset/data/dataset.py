@@ -261,9 +261,7 @@ def assemble(
         has_long=long is not None,
         place=table.words.place,
     )
-    asked_once = replace(
-        roles, cause=None, reference=None, covariate_labels=None, formula=None
-    )
+    asked_once = replace(roles, cause=None, reference=None, covariate_labels=None, formula=None)
     return Dataset(
         design,
         Schema(asked_once, encoder, options, labels),
