@@ -361,6 +361,27 @@ def test_a_note_stands_once_with_the_number_of_each_outcome(report):
     assert "heart failure; control outcome 1" in made.text
 
 
+def test_notes_about_different_things_stand_apart(report):
+    """Names are words of the note; with a text no format of numbers is tried."""
+    found, rows = tables(), []
+    for name, outcome in (("age", "hf"), ("sex", "hf"), ("sex", "nc1")):
+        values = {
+            "name": Value("name", name),
+            "of": Value("sentence", Sentence("in all")),
+            "n": Value("count", 40),
+        }
+        sentence = Sentence("{name} is constant {of} {n:row|rows}.", values)
+        rows.append(remark(9, outcome).changed(sentence_columns("message", sentence)))
+    found["warnings"] = rows
+    made = report(found, min_cell_count=0, about=study(min_cell_count=0))
+    shown = made.content["reproduction"]["tables"]["warnings"]
+    assert [row["message"] for row in shown] == [
+        "age is constant in all 40 rows.",
+        "sex is constant in all 40 rows.",
+    ]
+    assert [row["count"] for row in shown] == [1, 2]
+
+
 def test_small_numbers_of_a_note_stay_hidden_with_its_outcome(report):
     found = tables()
     found["warnings"] = [remark(75, "hf"), remark(3, "nc1")]

@@ -31,7 +31,7 @@ from riskset.cohort.settings import BalanceOptions
 from riskset.data.design import Design
 from riskset.data.frame import data_frame
 
-__all__ = ["Balance", "Group", "Side", "balance"]
+__all__ = ["Balance", "BalanceWithin", "Group", "Side", "balance", "balance_within"]
 
 Group = Literal["target", "comparator", "both"]
 
@@ -339,6 +339,49 @@ def balance(
         factors=design.factors,
         rows=_rows(adjustment),
     )
+
+
+@dataclass(frozen=True, eq=False)
+class BalanceWithin:
+    """Differences among some of the people: before and after, and the fewest people with a value.
+
+    `fewest` (p,) is the smallest number above 0 of people of an arm, before or after, who have a
+    covariate of zeros and ones or do not have it, or whom the arm has, for other covariates.
+    """
+
+    before: Features
+    after: Features
+    fewest: NDArray[np.int64]
+
+
+def balance_within(
+    X: object, adjustment: Adjustment, inside: NDArray[np.bool_], *, sd: str = "before"
+) -> BalanceWithin:
+    """Standardised differences among the people of a mask (n,), with weights as they are.
+
+    They are divided by the standard deviation of these people.
+    """
+    people = adjustment.population
+    design = as_design(X, people.n_rows)
+    runtime = Runtime.select("auto", None)
+    arms = [people.is_target & inside, ~people.is_target & inside]
+    masks = [
+        np.where(arm, w, 0.0)
+        for w in (np.ones(people.n_rows), adjustment.weight, adjustment.kept.astype(np.float64))
+        for arm in arms
+    ]
+    t0, c0, t1, c1 = arm_moments(design, np.column_stack(masks[:4]), runtime)
+    t2, c2 = arm_moments(design, np.column_stack(masks[4:]), runtime)
+    before = _denominator(t0, c0)
+    unit = before if sd == "before" else _denominator(t1, c1)
+    fewest = np.full(design.n_features, np.iinfo(np.int64).max)
+    for moments, mask in zip((t0, c0, t2, c2), (*masks[:2], *masks[4:]), strict=True):
+        n = int(mask.sum())
+        ones = np.rint(np.nan_to_num(moments.mean) * n).astype(np.int64)
+        for counts in (ones, n - ones):
+            counts = np.where(design.is_binary, counts, n)
+            fewest = np.where(counts > 0, np.minimum(fewest, counts), fewest)
+    return BalanceWithin(_ratio(t0, c0, before), _ratio(t1, c1, unit), fewest)
 
 
 def _rows(adjustment: Adjustment) -> dict[tuple[str, str], int]:

@@ -21,6 +21,7 @@ from riskset.results.rows import (
     OutcomeCoefficientRow,
     ScoreCoefficientRow,
     ScoreRow,
+    SubgroupBalanceRow,
 )
 
 CoefficientT = TypeVar("CoefficientT", ScoreCoefficientRow, FlaggedCovariateRow)
@@ -33,6 +34,7 @@ __all__ = [
     "share_flagged",
     "share_outcome_coefficients",
     "share_score_coefficients",
+    "share_subgroup_balance",
     "share_table1",
 ]
 
@@ -214,6 +216,21 @@ def _agrees(sizes: NDArray[np.float64], limit: float, is_below: bool) -> NDArray
     """Whether sizes are on a side of the limit; those at it may be on either."""
     at = np.isclose(sizes, limit, rtol=1e-9, atol=0.0)
     return np.asarray(((sizes < limit) == is_below) | at)
+
+
+def share_subgroup_balance(
+    rows: Sequence[SubgroupBalanceRow], results: Results
+) -> Iterator[SubgroupBalanceRow]:
+    """Differences of a covariate within the levels of a subgroup: all of them, or none.
+
+    Levels add up to all people, so that each would reveal a small count of another one.
+    """
+    hidden: set[int] = set()
+    for places in grouped(rows, ("adjustment", "subgroup", "covariate_id")):
+        if any(is_small(number(rows[k].fewest), results.least) for k in places):
+            hidden |= set(places)
+    for k, row in enumerate(rows):
+        yield without(row, ("before_smd", "after_smd") if k in hidden else ())
 
 
 def share_table1(

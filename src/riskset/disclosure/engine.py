@@ -62,6 +62,9 @@ RULES: dict[str, SharingRule] = {
     ),
     "preference": _rule(people.share_preference, "count", "kept", "weight"),
     "balance": _rule(covariates.share_balance, *OF_SIDES, *covariates.DIFFERENCES),
+    "subgroup_balance": _rule(
+        covariates.share_subgroup_balance, "before_smd", "after_smd", "fewest"
+    ),
     "table1": _rule(
         covariates.share_table1,
         *(f"{side}_{arm}{end}" for side in SIDES for arm in ARMS for end in covariates.OF_ARM),

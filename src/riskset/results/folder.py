@@ -60,6 +60,8 @@ LATER_COLUMNS = frozenset(
     | {f"{of}{how}_p" for of in ("", "calibrated_") for how in ("holm", "fdr")}
 )
 """Columns that results of earlier versions lack."""
+LATER_TABLES = frozenset({"subgroup_balance"})
+"""Tables that results of earlier versions lack, and which are then empty."""
 
 
 STUDY_KEYS = {
@@ -201,6 +203,9 @@ class StudyResults:
         """
         if name not in TABLES:
             raise InputError.unknown_name("table", name, TABLES)
+        if name not in self._read and name not in self.study["tables"]:
+            schema = _schema(TABLES[name])
+            self._read[name] = ResultTable(schema.empty_table())
         if name not in self._read:
             self._read[name] = ResultTable(pyarrow.parquet.read_table(_file(self.path, name)))
         return self._read[name]
@@ -263,7 +268,7 @@ def write_results(
 def _write(path: Path, table: type[ResultRow], rows: Iterable[Mapping[str, object]]) -> int:
     """Write rows, some at a time, and count them."""
     types = table.types()
-    schema = pa.schema([(name, STORED[kind]) for name, kind in types.items()])
+    schema = _schema(table)
     left, n_rows = _checked(table, rows), 0
     with pyarrow.parquet.ParquetWriter(path, schema, compression="zstd") as writer:
         while chunk := list(islice(left, ROW_GROUP)):
@@ -274,6 +279,10 @@ def _write(path: Path, table: type[ResultRow], rows: Iterable[Mapping[str, objec
             writer.write_table(pa.table(arrays, schema=schema), row_group_size=ROW_GROUP)
             n_rows += len(chunk)
     return n_rows
+
+
+def _schema(table: type[ResultRow]) -> pa.Schema:
+    return pa.schema([(name, STORED[kind]) for name, kind in table.types().items()])
 
 
 def _checked(
@@ -306,6 +315,8 @@ def _check_names(what: str, given: Iterable[str], known: Mapping[str, object]) -
 
 def _check(folder: Path, name: str, known: Mapping[str, Any]) -> None:
     path = _file(folder, name)
+    if name in LATER_TABLES and name not in known:
+        return
     if not path.is_file():
         raise InputError(
             f"the table {path.name!r} of the results is missing in {str(folder)!r}.",

@@ -276,6 +276,21 @@ class BalanceRow(ResultRow, table="balance"):
 
 
 @row_class
+class SubgroupBalanceRow(ResultRow, table="subgroup_balance"):
+    """A covariate in a level of a subgroup; of many, those with the largest differences."""
+
+    adjustment: int = column("id", "number of the adjustment")
+    subgroup: str = column("id", "name of the subgroup variable")
+    level: str = column("id", "level of the subgroup")
+    covariate_id: str = column("id", "key of the covariate")
+    name: str = column("id", "name of the covariate")
+    before_smd: float | None = column("derived", "standardised difference; may be infinite")
+    after_smd: float | None = column("derived", "the same after adjustment")
+    fewest: int | None = column("private", "fewest people of an arm with or without it, above 0")
+    suppressed: str = column("summary", SUPPRESSED, "")
+
+
+@row_class
 class CharacteristicRow(ResultRow, table="table1"):
     """A line of the table of baseline characteristics."""
 
@@ -654,6 +669,7 @@ TABLES: dict[str, type[ResultRow]] = {
         AdjustmentRow,
         PreferenceRow,
         BalanceRow,
+        SubgroupBalanceRow,
         CharacteristicRow,
         EstimateRow,
         OutcomeCoefficientRow,

@@ -57,7 +57,7 @@ class EstimateRun(AdjustedPeople):
     """One estimate that was asked for: of the people who are followed to an outcome.
 
     `shared` is the same analysis before anybody is left out for an outcome. `description` and
-    `estimate` are keys of steps.
+    `estimate` are keys of steps; `subgroup_balance` has such keys by the names of subgroups.
     """
 
     outcome_name: str
@@ -65,6 +65,7 @@ class EstimateRun(AdjustedPeople):
     shared: AdjustedPeople
     description: str | None = None
     estimate: str | None = None
+    subgroup_balance: dict[str, str] = field(default_factory=dict)
     rows: list[EstimateRow] = field(default_factory=list)
     diagnostics: Diagnostics = Diagnostics(())
 

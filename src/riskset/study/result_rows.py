@@ -19,6 +19,7 @@ from riskset.results.rows import (
     RemarkRow,
     RunRow,
     ScoreRow,
+    SubgroupBalanceRow,
     YearRow,
 )
 from riskset.study.adjustment_step import (
@@ -34,6 +35,7 @@ from riskset.study.keys import KEYS
 from riskset.study.propensity_step import ScoreStep
 from riskset.study.source import StudySource
 from riskset.study.specification import Study
+from riskset.study.subgroup_balance import SubgroupBalanceStep
 
 __all__ = ["ResultRows"]
 
@@ -103,6 +105,7 @@ class ResultRows:
             "adjustments": self._of_adjustments,
             "preference": self._preference,
             "balance": self._balance,
+            "subgroup_balance": self._subgroup_balance,
             "table1": self._characteristics,
             "estimates": self._estimates,
             "controls": lambda: self._of_analyses("controls"),
@@ -195,6 +198,16 @@ class ResultRows:
                 analyses = self._source.cohort(people.comparison, people.analysis).analyses
                 step = self._cache.load(BalanceStep, people.balance.key)
                 yield from balance_rows(step, analyses, number)
+
+    def _subgroup_balance(self) -> Iterator[SubgroupBalanceRow]:
+        done: set[tuple[str, str]] = set()
+        for run in self._runs:
+            for subgroup, key in run.subgroup_balance.items():
+                if (run.adjustment, subgroup) not in done:
+                    done.add((run.adjustment, subgroup))
+                    number = self._adjustments[run.adjustment]
+                    for row in self._cache.load(SubgroupBalanceStep, key).rows:
+                        yield row.changed({"adjustment": number, "subgroup": subgroup})
 
     def _characteristics(self) -> Iterator[CharacteristicRow]:
         for number, key in self._of_outcomes():

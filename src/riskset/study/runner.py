@@ -20,6 +20,7 @@ from riskset.study.propensity_step import ScoreStep, fit_score, given_score
 from riskset.study.sections import Analysis, Comparison
 from riskset.study.source import AnalysedOutcome, AnalysedPeople, StudySource, people_key
 from riskset.study.specification import Study
+from riskset.study.subgroup_balance import SubgroupBalanceStep, subgroup_balance
 
 __all__ = ["StudyRunner"]
 
@@ -84,6 +85,7 @@ class StudyRunner:
         # Of many controls some would be out of balance by chance: the shared balance judges them.
         if run.status == "ok" and run.is_of_interest:
             self._balance(run, people)
+            self._balance_in_subgroups(run, people)
         if run.is_of_interest and run.status != "empty":
             model, times = run.analysis.model, self.study.specification.risk_times
             key = [run.adjustment, followed.key, times, model.level, model.replicates, people.seed]
@@ -158,6 +160,19 @@ class StudyRunner:
         )
         run.balance = dataclasses.replace(step, columns={})  # there may be many runs
         run.take(step)
+
+    def _balance_in_subgroups(self, run: EstimateRun, people: AnalysedPeople) -> None:
+        specification = self.study.specification
+        for name, subgroup in specification.subgroups.items():
+            column = subgroup.column
+            key = [run.adjustment, run.analysis.balance.sd, column]
+            step = self.cache.get_or_compute(
+                SubgroupBalanceStep,
+                run.what,
+                [*key, specification.definitions([column])],
+                functools.partial(subgroup_balance, people, column),
+            )
+            run.subgroup_balance[name] = step.key
 
     def _estimate(self, run: EstimateRun, people: AnalysedOutcome) -> None:
         model, cohort, followed = as_dict(run.analysis.model), people.cohort, people.followed

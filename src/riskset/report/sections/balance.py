@@ -8,6 +8,7 @@ from riskset.report.figures.scatter import MOST_POINTS, balance_figure, ends_of,
 from riskset.report.markup import Markup, join
 from riskset.report.number_format import differs, short, significant, whole
 from riskset.report.page import Facts, Page, ReportRow
+from riskset.report.sections.subgroup_balance import collect_subgroups, render_subgroups
 from riskset.report.source import ReportPart, first, masks, record
 from riskset.results.rows import AdjustmentRow, BalanceRow
 
@@ -41,6 +42,7 @@ def collect(part: ReportPart) -> dict[str, Any]:
     rows = part.adjusted(BalanceRow)
     known = [row for row in rows if None not in (row.before.smd, row.after.smd)]
     points, rest = _points(known, (adjustment and adjustment.threshold) or 0.1)
+    subgroups = collect_subgroups(part, (adjustment and adjustment.threshold) or 0.1)
     wanted = {str(one) for one in part.source.options.get("covariates") or ()}
     group = (adjustment and adjustment.generalisability_of) or "both"
     tables = {
@@ -55,6 +57,7 @@ def collect(part: ReportPart) -> dict[str, Any]:
         "points": points,
         "rest": rest,
         "tables": {
+            **subgroups,
             **{name: [record(row, SHOWN) for row in chosen] for name, chosen in tables.items()},
             "generalisability": [
                 {key: row[key] for key in ("covariate_id", "name", *GENERAL)}
@@ -125,6 +128,7 @@ def render(page: Page, content: Facts) -> Markup:
     for name in ("worst_after", "worst_before", "asked_for"):
         if tables[name]:
             parts.append(_table(page, name, tables[name]))
+    parts.append(render_subgroups(page, tables, summary["threshold"] or 0.1))
     return join(page.section("balance", *parts), _generalisability(page, content))
 
 

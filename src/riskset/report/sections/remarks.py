@@ -15,6 +15,8 @@ from riskset.results.rows import RemarkRow
 
 __all__ = ["collect_remarks", "render_remarks"]
 
+NUMBERS = ("count", "tabulated", "measure", "things", "about", "fewer", "hidden")
+"""Kinds of values that may differ between the outcomes of a note; other values make another one."""
 MOST_LABELS = 12
 """Outcomes of a note that are named."""
 
@@ -27,8 +29,12 @@ def collect_remarks(source: ReportSource) -> list[ReportRow]:
     found: dict[tuple[object, ...], list[RemarkRow]] = {}
     for row in source.read(RemarkRow):
         sentence = stored_sentence(row, "message")
-        words = [one.value for one in sentence.values.values() if one.kind == "name"]
-        key = (row.step, row.code, sentence.template, *map(str, words))
+        words = [
+            (name, _shown(value))
+            for name, value in sentence.values.items()
+            if value.kind not in NUMBERS
+        ]
+        key = (row.step, row.code, sentence.template, *sorted(words))
         found.setdefault(key, []).append(row)
     return [_remark(source, rows) for rows in found.values()]
 
@@ -39,7 +45,7 @@ def _remark(source: ReportSource, rows: Sequence[RemarkRow]) -> ReportRow:
     differing = [
         name
         for name in sentences[0].values
-        if len({str(sentence.values[name].value) for sentence in sentences}) > 1
+        if len({_shown(sentence.values[name]) for sentence in sentences}) > 1
     ]
     return {
         "step": first.step,
@@ -61,12 +67,12 @@ def _general(sentence: Sentence, differing: Sequence[str]) -> Sentence:
 
 
 def _values(sentence: Sentence, differing: Sequence[str]) -> str:
-    return ", ".join(
-        str(sentence.values[name].value)
-        if isinstance(sentence.values[name].value, str)
-        else format(sentence.values[name], ",")
-        for name in differing
-    )
+    return ", ".join(_shown(sentence.values[name]) for name in differing)
+
+
+def _shown(value: Value) -> str:
+    is_number = isinstance(value.value, int | float)
+    return format(value, ",") if is_number else str(value.value)
 
 
 def _outcomes(source: ReportSource, row: RemarkRow) -> list[str]:
