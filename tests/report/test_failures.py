@@ -17,9 +17,10 @@ from report.made import (
 )
 
 BELIEF = {"overlap", "balance", "generalisability", "characteristics", "controls", "follow-up"}
+ALWAYS = {"index", "checklist", "reproduction"}
 EVERY = {
-    "question", "result", "curves", "belief", "people", "models", "methods", "reproduction",
-} | BELIEF  # fmt: skip
+    "question", "target-trial", "result", "curves", "belief", "people", "models", "methods",
+} | BELIEF | ALWAYS  # fmt: skip
 
 
 def with_status(status, step=None, reason=None, **changes):
@@ -53,7 +54,7 @@ def test_nobody_left(report, status):
     last = found["attrition"][-1]
     last |= {"target_persons": 0, "target_exposures": 0, "removed_target": 268}
     made = report(found)
-    assert set(made.sections) == {"question", "people", "reproduction"}
+    assert set(made.sections) == {"question", "people"} | ALWAYS
     words = "the study population is empty" if status == "empty" else "one of the groups is empty"
     assert words in made.page.all("p")[4].text + made.text
     assert "matched within the caliper" in made.text
@@ -64,14 +65,14 @@ def test_nobody_left(report, status):
 def test_no_propensity_score(report, status):
     """The question, who was studied, the covariates that are to blame, and advice."""
     made = report(with_status(status, "propensity score", "covariates decide who was treated."))
-    assert set(made.sections) == {"question", "covariates", "people", "reproduction"}
+    assert set(made.sections) == {"question", "covariates", "people"} | ALWAYS
     assert "hydrochlorothiazide, days -30 to 0" in made.text
     assert "Exclude covariates that record the treatment itself" in made.text
 
 
 def test_no_matches(report):
     made = report(with_status("no_matches", "adjustment"))
-    assert set(made.sections) == {"question", "belief", "overlap", "people", "reproduction"}
+    assert set(made.sections) == {"question", "belief", "overlap", "people"} | ALWAYS
     assert "no comparator was within the caliper" in made.text
     assert made.page.by_id("figure-overlap-title")
 
@@ -199,10 +200,11 @@ def test_several_outcomes_have_an_index(report):
         "All results",
         "Thiazide versus ACE inhibitor: heart failure",
         "Thiazide versus ACE inhibitor: myocardial infarction",
+        "Reporting checklist",
         "Reproduction, references and glossary",
     ]
     links = [e.attrs["href"] for e in made.page.one("nav").all("a")]
-    assert links == ["#index", "#p1-part", "#p2-part", "#reproduction"]
+    assert links == ["#index", "#p1-part", "#p2-part", "#checklist", "#reproduction"]
     (index,) = [
         t for t in made.page.all("table") if t.attrs["data-table"].endswith("index/tables/runs")
     ]
@@ -213,10 +215,11 @@ def test_several_outcomes_have_an_index(report):
 
 def test_what_is_too_large_becomes_a_file_for_each_outcome(report, monkeypatch):
     about, found = two_outcomes()
-    monkeypatch.setattr("riskset.report.writing.LIMIT", 300_000)
+    monkeypatch.setattr("riskset.report.writing.LIMIT", 350_000)
     made = report(found, about)
     links = [e.attrs["href"] for e in made.page.one("nav").all("a")]
-    assert links == ["#index", "report-1.html", "report-2.html", "#reproduction"]
+    assert links == ["#index", "report-1.html", "report-2.html", "#checklist", "#reproduction"]
+    assert "report-1.html#people" in {e.attrs["href"] for e in made.page.all("a")}
     assert made.path.stat().st_size < 100_000
     for k, outcome in ((1, "heart failure"), (2, "myocardial infarction")):
         own = read(made.path.with_name(f"report-{k}.html"))

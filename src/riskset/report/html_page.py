@@ -47,7 +47,7 @@ def draw(
             _contents(page, pages, parts, several, len(runs) > 1, links),
             _index(page, runs) if several else None,
             *(_part(one, part, several, runs) for one, part in zip(pages, parts, strict=True)),
-            checklist.render(page.under("checklist"), content["checklist"], pages[0]),
+            checklist.render(page.under("checklist"), content["checklist"], pages[0], *links[:1]),
             reproduction.render(page.under("reproduction"), content["reproduction"]),
             id="main",
         ),

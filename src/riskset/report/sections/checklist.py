@@ -67,8 +67,8 @@ def _conditions(source: ReportSource) -> dict[str, tuple[str, ...]]:
     }
 
 
-def render(page: Page, content: Facts, first: Page) -> Markup:
-    """The table, with links to the sections of the first part."""
+def render(page: Page, content: Facts, first: Page, file: str = "") -> Markup:
+    """The table, with links to the sections of the first part, which may have its own file."""
     say, rows = page.say, content["tables"]["checklist"]
 
     def links(names: Sequence[str]) -> Markup | str:
@@ -76,8 +76,10 @@ def render(page: Page, content: Facts, first: Page) -> Markup:
             return say("checklist.authors")
         parts: list[object] = []
         for name in names:
-            place = (page if name in GLOBAL else first).key(name.replace("_", "-"))
-            parts += ["; ", tag("a", say(f"section.{name}"), href=f"#{place}")]
+            is_here = name in GLOBAL or not file
+            place = (page if name in GLOBAL or file else first).key(name.replace("_", "-"))
+            href = f"{'' if is_here else file}#{place}"
+            parts += ["; ", tag("a", say(f"section.{name}"), href=href)]
         return join(*parts[1:])
 
     columns = [
