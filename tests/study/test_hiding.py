@@ -5,6 +5,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import riskset as rs
+from riskset.results.column_groups import BalanceColumns
+from riskset.results.rows import AttritionRow, BalanceRow
 from study.small import content, hide, people
 
 
@@ -173,3 +175,24 @@ def test_rates_of_adjusted_people_do_not_tell_an_effect_that_is_withheld(tmp_pat
     (after,) = private.rows("arms", side="after")
     assert repr(after["target_weighted_rate"]) not in text
     assert repr(after["target_rate"]) not in text
+
+
+def test_levels_are_counted_among_the_people_who_have_covariates():
+    """Attrition of a CDM begins with people who are not eligible: 60 + 38 + 2 are 100 of 500."""
+    counts = {"young": (60, 50), "middle": (38, 30), "old": (2, 20)}
+    rows = [
+        BalanceRow(
+            adjustment=1,
+            covariate_id=name,
+            name=f"age group: {name}",
+            analysis_id=3,
+            is_binary=True,
+            before=BalanceColumns(
+                mean_target=a / 100, mean_comparator=b / 100, count_target=a, count_comparator=b
+            ),
+        )
+        for name, (a, b) in counts.items()
+    ]
+    first = AttritionRow(adjustment=1, number=1, target_exposures=500, comparator_exposures=500)
+    shown = list(hide("balance", rows, 5, attrition=[first]))
+    assert [row.before.count_target for row in shown] == [60, None, None]

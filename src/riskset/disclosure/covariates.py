@@ -60,6 +60,7 @@ def share_balance(rows: Sequence[BalanceRow], results: Results) -> Iterator[Bala
     for places in grouped(rows, ("adjustment",)):
         of_it = [rows[k] for k in places]
         sizes, adjustment = _sizes(of_it[0].adjustment, results)
+        sizes = {**sizes, **_sizes_before(of_it)}
         limit, sd = adjustment.threshold, adjustment.sd or "before"
         hidden = hidden_in_balance(of_it, sizes, results.least, limit, sd)
         for k, names in zip(places, hidden, strict=True):
@@ -75,6 +76,20 @@ def _sizes(number_of_it: int, results: Results) -> tuple[Sizes, AdjustmentRow]:
     sizes = {("before", arm): number(first[f"{arm}_exposures"]) for arm in ARMS}
     sizes |= {("after", arm): number(adjustment[f"{arm}_rows"]) for arm in ARMS}
     return sizes, adjustment
+
+
+def _sizes_before(rows: Sequence[BalanceRow]) -> Sizes:
+    """Rows of both arms before an adjustment, as counts and shares tell them.
+
+    The attrition of a CDM begins with people who are not eligible, and who have no covariates.
+    """
+    found: dict[Cell, float] = {}
+    for arm in ARMS:
+        known = [(row[f"before_count_{arm}"], row[f"before_mean_{arm}"]) for row in rows]
+        largest = max(((n, p) for n, p in known if n and p), default=None)
+        if largest is not None:
+            found["before", arm] = float(round(largest[0] / largest[1]))
+    return found
 
 
 def hidden_in_balance(

@@ -77,9 +77,10 @@ def _unasked(
     found: Sequence[Characteristic], design: Design, measured: Balance, family: Family
 ) -> list[Characteristic]:
     """All characteristics, or the most common ones of more than can be read."""
+    order = {a.domain.capitalize(): a.id for a in ANALYSES.values() if a.kind == "person"}
     people = [
-        replace(one, section=one.section or DEMOGRAPHICS)
-        for one in found
+        replace(one, section=DEMOGRAPHICS)
+        for one in sorted(found, key=lambda one: order.get(one.title, 0))
         if one.kind == "category" and one.columns[0] in family
     ]
     rest = [one for one in found if not (one.kind == "category" and one.columns[0] in family)]
