@@ -76,7 +76,8 @@ def check_covariates(results, private):
     told, n_hidden = covariates_found(results)
     assert n_hidden > 10, "the data have nothing to hide"
     assert told == []
-    # The attack works: with the differences, nearly every count comes back.
+    # The attack works: with the differences, the small counts come back. Counts that are hidden to
+    # protect those of other levels may be large, and it does not try them.
     rows = {}
     for row in private.rows("balance"):
         rows.setdefault(row["adjustment"], []).append(row)
@@ -87,7 +88,7 @@ def check_covariates(results, private):
             row | {name: shown[row["covariate_id"]][name] for name in names} for row in own
         ]
     told, n_hidden = covariates_found(results, rows)
-    assert len([t for t in told if len(t) == 4 and isinstance(t[3], np.ndarray)]) > n_hidden / 2
+    assert len([t for t in told if len(t) == 4 and isinstance(t[3], np.ndarray)]) > n_hidden / 3
 
 
 def test_counts_of_covariates_do_not_come_back(found):
