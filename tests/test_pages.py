@@ -1,5 +1,6 @@
-"""The pages of the documentation: their links lead somewhere, in the repository as on the site."""
+"""The pages of the documentation: links lead somewhere, in the repository too, and code runs."""
 
+import doctest
 import re
 from pathlib import Path
 
@@ -32,3 +33,30 @@ def test_links_lead_to_files_and_headings(page: Path) -> None:
         assert target.is_relative_to(ROOT), link
         if anchor:
             assert anchor in anchors(target), link
+
+
+FENCE = re.compile(r"^```(?:python|\{eval-rst\})\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+WITH_CODE = [
+    page
+    for page in PAGES
+    if page.parent.name in ("start", "guide", "migrate", "api", "about")
+    and FENCE.search(page.read_text("utf-8"))
+]
+FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+
+
+@pytest.mark.parametrize("page", WITH_CODE, ids=lambda page: f"{page.parent.name}/{page.stem}")
+def test_code_of_a_page_runs(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    for number, code in enumerate(FENCE.findall(page.read_text("utf-8")), 1):
+        where = f"block {number} of {page.name}"
+        if ">>> " in code:
+            test = doctest.DocTestParser().get_doctest(code, names, where, None, None)
+            failed = doctest.DocTestRunner(optionflags=FLAGS).run(test, clear_globs=False).failed
+            names.update(test.globs)
+            assert not failed, capsys.readouterr().out
+        elif not code.startswith(".. "):
+            exec(compile(code, where, "exec"), names)

@@ -60,6 +60,15 @@ class RisksetError(Exception):
         The problem.
     hint : str or None
         The remedy.
+
+    Examples
+    --------
+    >>> import riskset as rs
+    >>> try:
+    ...     rs.L1(-1.0)
+    ... except rs.RisksetError as error:
+    ...     print(error.message)
+    `strength` must be a finite number, at least 0, but it is -1.0.
     """
 
     def __init__(self, message: str, *, hint: str | None = None) -> None:
@@ -93,6 +102,16 @@ class InputError(RisksetError, ValueError):
         The name of the parameter at fault; by default the one with which the message begins.
     value : object
         The value that it has, if that is known.
+
+    Examples
+    --------
+    >>> import riskset as rs
+    >>> try:
+    ...     rs.Surv([5.0, -1.0], [True, False])
+    ... except rs.InputError as error:
+    ...     print(error)
+    `time` must not be negative, but 1 of 2 rows is (first: row 1, value -1.0).
+    Hint: check the start of follow-up, or pass `entry` if these rows enter late.
     """
 
     def __init__(
@@ -157,6 +176,15 @@ class CohortError(InputError):
         Numbers and ids of the message.
     values : dict
         What fields of the message such as ``{n:row|rows}`` stand for, as in a note.
+
+    Examples
+    --------
+    >>> import riskset as rs
+    >>> try:
+    ...     rs.cohort.Population([1, 0], [0.5, 1.5])
+    ... except rs.CohortError as error:
+    ...     print(error.code)
+    BadScore
     """
 
     def __init__(
@@ -186,15 +214,49 @@ class ReportTooLarge(InputError):  # noqa: N818 - it is not an error of the user
 
 
 class DeviceError(RisksetError, RuntimeError):
-    """A device does not exist, does not respond, or has too little memory."""
+    """A device does not exist, does not respond, or has too little memory.
+
+    Examples
+    --------
+    >>> import riskset as rs
+    >>> data = rs.load_rhc()
+    >>> try:
+    ...     model = rs.Cox(device="cuda").fit(data)
+    ... except (rs.DeviceError, rs.MissingDependencyError):
+    ...     model = rs.Cox(device="cpu").fit(data)
+    >>> model.status_
+    'converged'
+    """
 
 
 class MissingDependencyError(RisksetError, ImportError):
-    """An optional package is required but not installed."""
+    """An optional package is required but not installed.
+
+    Examples
+    --------
+    >>> import riskset as rs
+    >>> issubclass(rs.MissingDependencyError, ImportError)
+    True
+    >>> print(rs.MissingDependencyError("Ray is not installed.", hint="pip install riskset[ray]"))
+    Ray is not installed.
+    Hint: pip install riskset[ray]
+    """
 
 
 class RisksetWarning(UserWarning):
-    """The result is valid, but the data or the result need attention."""
+    """The result is valid, but the data or the result need attention.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import riskset as rs
+    >>> y = rs.Surv([1.0, 3.0], [True, True], entry=[0.0, 2.0])
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always", rs.RisksetWarning)
+    ...     curve = rs.kaplan_meier(y)["all"]  # survival is 0 before the second row enters
+    >>> [warning.category.__name__ for warning in caught], curve.survival
+    (['RisksetWarning'], array([0., 0.]))
+    """
 
 
 def check_once(what: str, names: Sequence[str]) -> None:

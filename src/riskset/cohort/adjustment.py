@@ -51,6 +51,14 @@ class Step:
     target_persons, comparator_persons, target_exposures, comparator_exposures : int
     removed_target, removed_comparator : int
         Exposures removed by this step.
+
+    Examples
+    --------
+    >>> import riskset as rs
+    >>> people = rs.cohort.Population([1, 1, 0], [0.99, 0.6, 0.5])
+    >>> step = rs.cohort.trim(people, symmetric=0.05).attrition[-1]
+    >>> step.step, step.target_persons, step.removed_target
+    ('score above 0.05 and below 0.95', 1, 1)
     """
 
     step: str
@@ -86,6 +94,19 @@ class Adjustment:
         Arguments of the adjustment.
     details : mapping
         Facts about the adjustment, such as cut-offs, the caliper or numbers of sets.
+
+    Examples
+    --------
+    >>> import riskset as rs
+    >>> people = rs.cohort.Population([1, 1, 0, 0], [0.50, 0.40, 0.49, 0.10])
+    >>> matched = rs.cohort.match(people)
+    >>> matched.n_target, matched.n_comparator
+    (1, 1)
+    >>> matched.kept
+    array([ True, False,  True, False])
+    >>> weighted = rs.cohort.weight(people, "ate")
+    >>> [round(size, 3) for size in weighted.effective_sizes()]
+    [1.976, 1.858]
     """
 
     kind: Kind

@@ -22,6 +22,14 @@ class Attrition:
     Attributes
     ----------
     steps : tuple of Step
+
+    Examples
+    --------
+    >>> import riskset as rs
+    >>> people = rs.cohort.Population([1, 1, 0], [0.99, 0.6, 0.5])
+    >>> steps = rs.cohort.attrition(rs.cohort.trim(people, symmetric=0.05)).steps
+    >>> [(step.step, step.removed_target) for step in steps]
+    [('population', 0), ('score above 0.05 and below 0.95', 1)]
     """
 
     steps: tuple[Step, ...]

@@ -58,6 +58,14 @@ class Controls:
     log_rr, se, true_log_rr, outcome_id
         Values of the controls in use.
     set_aside : (k,) labels
+
+    Examples
+    --------
+    >>> import riskset as rs
+    >>> log_rr = [0.2, float("inf"), 0.3]
+    >>> controls = rs.cohort.Controls(log_rr, [0.1, 0.1, 0.2], outcome_id=["a", "b", "c"])
+    >>> controls.outcome_id, controls.set_aside
+    (array(['a', 'c'], dtype='<U1'), array(['b'], dtype='<U1'))
     """
 
     log_rr: Numbers
@@ -142,6 +150,16 @@ class CalibratedEstimates:
     controls : Controls
     level : float
     notes : tuple of Note
+
+    Examples
+    --------
+    >>> import riskset as rs
+    >>> controls = rs.cohort.Controls([0.2, -0.1, 0.3, 0.1, 0.0, 0.25], [0.1] * 6)
+    >>> found = rs.cohort.calibrate(controls, [0.5], [0.1])
+    >>> found.coverage, found.calibrated_coverage
+    (0.5, 1.0)
+    >>> found.lower.round(2), found.upper.round(2)
+    (array([-0.06]), array([0.81]))
     """
 
     status: Literal["ok", "too_few_controls"]

@@ -137,6 +137,14 @@ class Balance:
         Names of the levels of each category. Every row has exactly one of them.
     rows : mapping
         Numbers of rows by ("before" or "after", "target" or "comparator").
+
+    Examples
+    --------
+    >>> import riskset as rs
+    >>> people = rs.cohort.Population([1, 1, 0, 0], [0.5, 0.5, 0.4, 0.4])
+    >>> found = rs.cohort.balance([[1.0], [3.0], [0.0], [2.0]], rs.cohort.weight(people))
+    >>> found.after.smd.round(3), found.after.balanced
+    (array([0.707]), array([False]))
     """
 
     names: tuple[str, ...]

@@ -46,6 +46,15 @@ class TidyInfo:
         Key of each removed copy -> key of the equal column.
     norm_factors : mapping
         Key -> divisor of the values. Binary columns have none.
+
+    Examples
+    --------
+    >>> import riskset as rs
+    >>> found = rs.cohort.tidy([[1, 20.0], [0, 80.0], [1, 40.0]])
+    >>> found.kept, found.norm_factors
+    (('x0', 'x1'), {'x1': 80.0})
+    >>> found.apply([[0, 60.0]]).to_dense()
+    array([[0.  , 0.75]])
     """
 
     design: Design

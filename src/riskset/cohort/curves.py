@@ -36,6 +36,14 @@ class ArmCurves:
         events.
     limit : float
         Time at which a tenth of the people are still followed. Show curves up to this time.
+
+    Examples
+    --------
+    >>> import riskset as rs
+    >>> people = rs.cohort.Population([1, 1, 0, 0])
+    >>> curves = rs.cohort.survival(rs.Surv([1.0, 3.0, 2.0, 4.0], [1, 0, 0, 1]), people)
+    >>> curves.columns([2.0])["survival"]
+    array([0.5, 1. ])
     """
 
     curves: KaplanMeier | AalenJohansen
@@ -109,6 +117,15 @@ def survival(
     CohortError
         "BadOutcome"; "EmptyArm" if an arm is empty; "CompetingEvents", because 1 - survival is then
         not a risk: use `incidence`.
+
+    Examples
+    --------
+    >>> import riskset as rs
+    >>> people = rs.cohort.Population([1, 0, 0], [0.8, 0.5, 0.2])
+    >>> y = rs.Surv([3.0, 1.0, 4.0], [0, 1, 0])
+    >>> found = rs.cohort.survival(y, rs.cohort.weight(people, "ate"))
+    >>> found.curves["comparator"].at([2.0]).round(4)
+    array([0.3846])
     """
     adjustment, outcomes = followed_arms(y, adjustment, cause)
     if (outcomes.status[adjustment.kept] == 2).any():
@@ -151,6 +168,16 @@ def incidence(
     ------
     CohortError
         "BadOutcome", "EmptyArm".
+
+    Examples
+    --------
+    >>> import riskset as rs
+    >>> people = rs.cohort.Population([1, 1, 0, 0])
+    >>> found = rs.cohort.incidence(rs.Surv([1.0, 2.0, 3.0, 4.0], [1, 2, 1, 0]), people)
+    >>> found.curves["target"].at([2.0]), found.curves["comparator"].at([3.0])
+    (array([[0.5],
+           [0.5]]), array([[0.5],
+           [0. ]]))
     """
     adjustment, outcomes = followed_arms(y, adjustment, cause)
     names, time, event_time, limit = _arms(outcomes, adjustment)
@@ -177,6 +204,14 @@ def gray(y: object, adjustment: People, cause: int | str | None = None) -> Group
     ------
     InputError
         If rows of an arm have different weights, because the test has no weights.
+
+    Examples
+    --------
+    >>> import riskset as rs
+    >>> people = rs.cohort.Population([1, 1, 0, 0])
+    >>> found = rs.cohort.gray(rs.Surv([1.0, 2.0, 3.0, 4.0], [1, 2, 1, 0]), people)
+    >>> found.groups, found.n_events
+    ((0, 1), array([1, 1]))
     """
     adjustment, outcomes = followed_arms(y, adjustment, cause)
     if adjustment.is_weighted:

@@ -32,6 +32,13 @@ class Diagnostic:
     limit : float or None
         None: reported only.
     verdict : {"pass", "fail", "not_evaluated"}
+
+    Examples
+    --------
+    >>> import riskset as rs
+    >>> checks = rs.cohort.diagnose(equipoise=0.1).checks
+    >>> [check for check in checks if check.value is not None]
+    [Diagnostic(name='equipoise', value=0.1, limit=0.2, verdict='fail')]
     """
 
     name: str
@@ -47,6 +54,15 @@ class Diagnostics:
     Attributes
     ----------
     checks : tuple of Diagnostic
+
+    Examples
+    --------
+    >>> import riskset as rs
+    >>> found = rs.cohort.diagnose(equipoise=0.4, mdrr=2.0, ease=0.3)
+    >>> found.unblind
+    False
+    >>> {check.name: check.verdict for check in found.checks if check.value is not None}
+    {'equipoise': 'pass', 'mdrr': 'pass', 'ease': 'fail'}
     """
 
     checks: tuple[Diagnostic, ...]

@@ -66,6 +66,20 @@ class Subgroup:
     is_separable : bool
         Whether it was left out, because the subgroup or an arm of it has no outcome, or the
         covariate is constant.
+
+    Examples
+    --------
+    >>> import riskset as rs
+    >>> data = rs.load_rhc(categories=True)
+    >>> x = data.design
+    >>> people = rs.cohort.Population(x.to_dense()[:, x.index_of("fac_swang1=RHC")])
+    >>> y = rs.Surv(data.outcome().time, data.outcome().event)
+    >>> male = rs.Design.from_columns({"male": x.to_dense()[:, x.index_of("fac_sex=Male")]})
+    >>> (found,) = rs.cohort.fit_outcome(y, people, interactions=male).subgroups
+    >>> found.name, found.target.persons, found.comparator.persons
+    ('male', 1278, 1914)
+    >>> round(found.log_ratio, 3), round(found.p, 3)
+    (0.048, 0.475)
     """
 
     name: str
@@ -89,6 +103,15 @@ class LikelihoodProfile:
     ----------
     log_hr, log_likelihood, derivative : (k,) float64
         Points, values and derivatives of the profile.
+
+    Examples
+    --------
+    >>> import riskset as rs
+    >>> people = rs.cohort.Population([1, 0, 1, 0, 1, 0])
+    >>> y = rs.Surv([3, 5, 8, 2, 9, 7], [1, 1, 0, 1, 1, 0])
+    >>> profile = rs.cohort.fit_outcome(y, people, profile="grid").profile
+    >>> profile.log_hr.size
+    8
     """
 
     log_hr: Rows
@@ -152,6 +175,19 @@ class Estimate:
     over_time : EffectOverTime or None
         Log hazard ratio by time interval, if requested and if there are enough outcomes;
         `riskset.infer.over_time` has the formula.
+
+    Examples
+    --------
+    >>> import riskset as rs
+    >>> people = rs.cohort.Population([1, 0, 1, 0, 1, 0])
+    >>> y = rs.Surv([3, 5, 8, 2, 9, 7], [1, 1, 0, 1, 1, 0])
+    >>> estimate = rs.cohort.fit_outcome(y, people)
+    >>> estimate.status, round(estimate.hr, 3)
+    ('ok', 0.434)
+    >>> round(estimate.hr_lower, 3), round(estimate.hr_upper, 3)
+    (0.02, 4.574)
+    >>> estimate.target.outcomes, estimate.comparator.outcomes
+    (2, 2)
     """
 
     model: Model

@@ -264,7 +264,14 @@ def mdrr(
 
 
 def expected_se(events: float, share: float) -> float:
-    r"""Compute the expected standard error of a null effect, :math:`1 / \sqrt{E \pi (1 - \pi)}`."""
+    r"""Compute the expected standard error of a null effect, :math:`1 / \sqrt{E \pi (1 - \pi)}`.
+
+    Examples
+    --------
+    >>> import riskset as rs
+    >>> rs.cohort.expected_se(100, 0.5)
+    0.2
+    """
     information = events * share * (1 - share)
     return float(1 / np.sqrt(information)) if information > 0 else float("inf")
 
@@ -309,6 +316,14 @@ def followup(y: object, adjustment: People, end_reason: object = None) -> Follow
     ------
     CohortError
         "BadOutcome".
+
+    Examples
+    --------
+    >>> import riskset as rs
+    >>> people = rs.cohort.Population([1, 1, 0, 0])
+    >>> found = rs.cohort.followup(rs.Surv([1.0, 3.0, 2.0, 4.0], [1, 0, 0, 1]), people)
+    >>> found.days_target, found.days_comparator
+    (4.0, 6.0)
     """
     adjustment = start(adjustment, allow_weights=True)
     outcomes = Outcomes.read(y, adjustment, None, only_time=True)

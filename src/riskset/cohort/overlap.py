@@ -41,6 +41,14 @@ class Discrimination:
         0.5 means no discrimination, 1 perfect discrimination. NaN if an arm is empty.
     standard_error : float
         Standard error by DeLong's method. NaN with fewer than two rows in an arm.
+
+    Examples
+    --------
+    >>> import riskset as rs
+    >>> people = rs.cohort.Population([1, 1, 0, 0], [0.9, 0.4, 0.5, 0.1])
+    >>> found = rs.cohort.auc(people)
+    >>> found.auc, round(found.standard_error, 3)
+    (0.75, 0.354)
     """
 
     auc: float
@@ -118,6 +126,13 @@ def preference_score(population: Population) -> Rows:
     References
     ----------
     Walker et al. (2013), Comparative Effectiveness Research 3, 11-20, doi:10.2147/CER.S40357.
+
+    Examples
+    --------
+    >>> import riskset as rs
+    >>> people = rs.cohort.Population([1, 0, 0, 0], [0.25, 0.25, 0.1, 0.5])
+    >>> rs.cohort.preference_score(people).round(3)
+    array([0.5 , 0.5 , 0.25, 0.75])
     """
     share, score = population.share, population.score
     if not 0 < share < 1:
@@ -165,6 +180,13 @@ def equipoise(people: People, bounds: tuple[float, float] = (0.3, 0.7)) -> float
     -------
     float
         NaN if no row is left, or an arm of the population is empty.
+
+    Examples
+    --------
+    >>> import riskset as rs
+    >>> people = rs.cohort.Population([1, 1, 0, 0], [0.9, 0.6, 0.5, 0.4])
+    >>> rs.cohort.equipoise(people)
+    0.75
     """
     low, high = check_range("bounds", bounds)
     begun = start(people, allow_weights=True)

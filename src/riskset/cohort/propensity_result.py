@@ -55,6 +55,16 @@ class PropensityScore:
     excluded : tuple of str
         Covariates excluded because of `high_correlation`.
     notes : tuple of Note
+
+    Examples
+    --------
+    >>> import riskset as rs
+    >>> treatment = [1, 1, 0, 0, 0, 0] + [1, 1, 1, 0, 0, 0]
+    >>> found = rs.cohort.propensity_score(treatment, [[0]] * 6 + [[1]] * 6, cross_validate=False)
+    >>> found
+    PropensityScore('ok', 1 of 1 covariates, penalty None)
+    >>> found.preference.round(3).tolist()[5:7]
+    [0.412, 0.583]
     """
 
     people: People

@@ -16,6 +16,32 @@ def report(study: object, path: str | Path, **options: Any) -> Path:
         Results of a study.
     path, **options
         As for `riskset.report.write`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import riskset as rs
+    >>> from riskset.datasets import rhc_path
+    >>> covariates = {"columns": ["num_age", "num_aps1"]}
+    >>> people = {"people": str(rhc_path()), "id": "id", "treatment": "swang1"}
+    >>> study = {
+    ...     "title": "Catheters",
+    ...     "data": people | {"covariates": covariates},
+    ...     "exposures": {"catheter": {"value": 1}, "none": {"value": 0}},
+    ...     "comparisons": [{"target": "catheter", "comparator": "none"}],
+    ...     "outcomes": {"death": {"time": "time", "event": "event"}},
+    ...     "analyses": {
+    ...         "weighted": {
+    ...             "propensity": {"penalty": "none", "cross_validate": False},
+    ...             "weight": {"estimand": "ato"},
+    ...         }
+    ...     },
+    ... }
+    >>> with tempfile.TemporaryDirectory() as place:
+    ...     results = rs.study.run(study, Path(place, "study"))
+    ...     rs.cohort.report(results, Path(place, "report.html"), theme="dark").name
+    'report.html'
     """
     # Reports are built on all steps of a study, so the import has to wait for the first call.
     made: Path = importlib.import_module("riskset.report").write(study, path, **options)

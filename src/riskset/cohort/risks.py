@@ -47,6 +47,15 @@ class RiskDifference:
         Number of resamples with an empty arm.
     notes : tuple of Note
         "follow_up_ends": times after the end of follow-up of an arm.
+
+    Examples
+    --------
+    >>> import riskset as rs
+    >>> people = rs.cohort.Population([1, 1, 0, 0])
+    >>> y = rs.Surv([1.0, 4.0, 2.0, 4.0], [1, 0, 0, 1])
+    >>> found = rs.cohort.risk_difference(y, people, [3], replicates=50)
+    >>> found.target, found.comparator, found.difference
+    (array([0.5]), array([0.]), array([0.5]))
     """
 
     times: Rows

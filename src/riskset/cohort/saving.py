@@ -85,6 +85,16 @@ def load(folder: str | os.PathLike[str]) -> Any:
     ------
     InputError
         If the folder does not exist, is damaged, or was written by another version.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import riskset as rs
+    >>> people = rs.cohort.Population([1, 0, 0], [0.8, 0.5, 0.2])
+    >>> with tempfile.TemporaryDirectory() as place:
+    ...     rs.cohort.save({"ate": rs.cohort.weight(people, "ate")}, place)
+    ...     rs.cohort.load(place)["ate"].weight
+    array([1.25, 2.  , 1.25])
     """
     former = {"Calibration": CalibratedEstimates}  # its name in earlier versions
     return read_object(Path(folder), {**CLASSES, **former})

@@ -32,7 +32,15 @@ __all__ = [
 
 @settings
 class Tidy(Settings):
-    """Selection of covariates for models; balance is computed for all covariates."""
+    """Selection of covariates for models; balance is computed for all covariates.
+
+    Examples
+    --------
+    >>> import riskset as rs
+    >>> settings = rs.cohort.Tidy(normalise=False)
+    >>> rs.cohort.tidy([[1.0], [0.0], [3.0]], settings).design.to_dense().ravel()
+    array([1., 0., 3.])
+    """
 
     min_fraction: float = setting(
         "covariates are left out if a smaller share of people has them", 0.001, least=0, below=1
@@ -47,7 +55,17 @@ class Tidy(Settings):
 
 @settings
 class PropensityModel(Settings):
-    """The logistic regression of the treatment on the covariates."""
+    """The logistic regression of the treatment on the covariates.
+
+    Examples
+    --------
+    >>> import riskset as rs
+    >>> settings = rs.cohort.PropensityModel(cross_validate=False)
+    >>> treatment = [1, 1, 0, 0, 0, 0] + [1, 1, 1, 0, 0, 0]
+    >>> found = rs.cohort.propensity_score(treatment, [[0]] * 6 + [[1]] * 6, settings)
+    >>> found.status
+    'ok'
+    """
 
     penalty: Penalty | Literal["l1", "l2"] | None = setting(
         "the penalty of the coefficients: `L1(2.0)`, for example, has a fixed strength; `L1()` or "
@@ -129,7 +147,15 @@ def wrong_strength(penalty: Penalty | None, cross_validate: bool | None) -> Iter
 
 @settings
 class Trim(Settings):
-    """Trimming of people by the propensity score."""
+    """Trimming of people by the propensity score.
+
+    Examples
+    --------
+    >>> import riskset as rs
+    >>> people = rs.cohort.Population([1, 1, 0, 0], [0.97, 0.6, 0.5, 0.2])
+    >>> rs.cohort.trim(people, rs.cohort.Trim(equipoise=(0.3, 0.7))).kept
+    array([False,  True,  True, False])
+    """
 
     symmetric: float | None = setting(
         "f: keep scores above f and below 1 - f", None, above=0, below=0.5
@@ -177,7 +203,15 @@ def wrong_range(name: str, bounds: object) -> InputError:
 
 @settings
 class Match(Settings):
-    """Sets of one target and its closest comparators."""
+    """Sets of one target and its closest comparators.
+
+    Examples
+    --------
+    >>> import riskset as rs
+    >>> people = rs.cohort.Population([1, 0, 0], [0.50, 0.50, 0.51])
+    >>> rs.cohort.match(people, rs.cohort.Match(ratio=2, caliper=None)).set_id
+    array([0, 0, 0])
+    """
 
     ratio: int = setting(
         "the largest number of comparators for one target; 0: no limit", 1, least=0
@@ -204,7 +238,15 @@ class Match(Settings):
 
 @settings
 class Stratify(Settings):
-    """Strata of the propensity score."""
+    """Strata of the propensity score.
+
+    Examples
+    --------
+    >>> import riskset as rs
+    >>> people = rs.cohort.Population([1, 0, 1, 0], [0.2, 0.3, 0.6, 0.7])
+    >>> rs.cohort.stratify(people, rs.cohort.Stratify(k=2)).set_id
+    array([1, 1, 2, 2])
+    """
 
     k: int = setting("the number of strata in each block", 10, least=2)
     base: Literal["all", "target", "comparator"] = setting(
@@ -219,7 +261,15 @@ class Stratify(Settings):
 
 @settings
 class Weight(Settings):
-    """Weights from the propensity score."""
+    """Weights from the propensity score.
+
+    Examples
+    --------
+    >>> import riskset as rs
+    >>> people = rs.cohort.Population([1, 0, 0], [0.8, 0.5, 0.2])
+    >>> rs.cohort.weight(people, rs.cohort.Weight("att")).weight.round(3)
+    array([1.  , 1.  , 0.25])
+    """
 
     estimand: Estimand = setting("the population of the effect", "ato")
     stabilise: bool | Literal["cohortmethod"] = setting(
@@ -257,7 +307,16 @@ class Weight(Settings):
 
 @settings
 class BalanceOptions(Settings):
-    """Measurement and limits of covariate balance."""
+    """Measurement and limits of covariate balance.
+
+    Examples
+    --------
+    >>> import riskset as rs
+    >>> people = rs.cohort.Population([1, 1, 0, 0], [0.5, 0.5, 0.4, 0.4])
+    >>> options = rs.cohort.BalanceOptions(threshold=0.8)
+    >>> rs.cohort.balance([[1.0], [3.0], [0.0], [2.0]], people, options).before.balanced
+    array([ True])
+    """
 
     sd: Literal["before", "current"] = setting(
         "the standard deviation that divides differences after adjustment: of the people before "
@@ -299,7 +358,16 @@ class Table1Options(Settings):
 
 @settings
 class OutcomeModel(Settings):
-    """The outcome model."""
+    """The outcome model.
+
+    Examples
+    --------
+    >>> import riskset as rs
+    >>> people = rs.cohort.Population([1, 0, 1, 0, 1, 0])
+    >>> y = rs.Surv([3, 5, 8, 2, 9, 7], [1, 1, 0, 1, 1, 0])
+    >>> rs.cohort.fit_outcome(y, people, rs.cohort.OutcomeModel(interval="wald", ties="efron"))
+    Estimate(cox, marginal: hazard ratio 0.434 (95% wald interval 0.039 to 4.838))
+    """
 
     model: Model = setting(
         "the model: of the hazard, of the cause-specific hazard (competing events censor it), or "
@@ -403,7 +471,15 @@ class OutcomeModel(Settings):
 
 @settings
 class DiagnosticLimits(Settings):
-    """Limits of the diagnostics required before unblinding."""
+    """Limits of the diagnostics required before unblinding.
+
+    Examples
+    --------
+    >>> import riskset as rs
+    >>> limits = rs.cohort.DiagnosticLimits(min_equipoise=0.5)
+    >>> rs.cohort.diagnose(equipoise=0.4, settings=limits).unblind
+    False
+    """
 
     max_smd: float = setting("largest standardised difference after adjustment", 0.1, above=0)
     max_shared_smd: float | None = setting(

@@ -53,6 +53,15 @@ def share_estimate(
     dict
         As `Estimate.columns`. Hidden values are None, ``suppressed`` lists their names, and
         ``blinded`` says whether the effect is withheld.
+
+    Examples
+    --------
+    >>> import riskset as rs
+    >>> people = rs.cohort.Population([1, 0, 1, 0, 1, 0])
+    >>> estimate = rs.cohort.fit_outcome(rs.Surv([3, 5, 8, 2, 9, 7], [1, 1, 0, 1, 1, 0]), people)
+    >>> shared = rs.cohort.share_estimate(estimate)
+    >>> shared["target_outcomes"], shared["hr"]
+    (None, None)
     """
     row = estimate.columns()
     (hidden,) = hidden_in_arms([row], min_cell_count)
@@ -74,6 +83,17 @@ def share_balance(balance: Balance, *, min_cell_count: int = 5) -> dict[str, Any
     dict
         As `Balance.columns`. Hidden values are NaN, and True in the column with the suffix
         ``_suppressed``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import riskset as rs
+    >>> people = rs.cohort.Population([1] * 20 + [0] * 20)
+    >>> x = np.zeros((40, 2))
+    >>> x[:8, 0] = x[20:32, 0] = x[:2, 1] = 1
+    >>> shared = rs.cohort.share_balance(rs.cohort.balance(x, people))
+    >>> shared["before_count_target"], shared["before_count_target_suppressed"]
+    (array([ 8., nan]), array([False,  True]))
     """
     columns = balance.columns()
     names = list(columns)
@@ -170,6 +190,15 @@ def share_curves(
     Curves end at the last time at which each arm has enough people at risk. If an arm has few
     events between two times, one of them is left out, because the curve would reveal the number.
     The same holds before the first time and after the last.
+
+    Examples
+    --------
+    >>> import riskset as rs
+    >>> people = rs.cohort.Population([1, 0] * 20)
+    >>> y = rs.Surv(range(1, 41), [1] * 40)
+    >>> curves = rs.cohort.survival(y, people)
+    >>> rs.cohort.share_curves(curves, [2, 20, 38])["time"]
+    array([20., 20.])
     """
     columns = curves.columns(times)
     enough = columns["people_at_risk"] >= min_cell_count
@@ -207,6 +236,17 @@ def share_subgroups(
     dict
         As `Estimate.subgroup_columns`. Hidden values are None, and True in the column with the
         suffix ``_suppressed``.
+
+    Examples
+    --------
+    >>> import riskset as rs
+    >>> people = rs.cohort.Population([1, 0] * 20)
+    >>> young = rs.Design.from_columns({"young": [1.0] * 4 + [0.0] * 36})
+    >>> y = rs.Surv(range(1, 41), [1] * 40)
+    >>> estimate = rs.cohort.fit_outcome(y, people, interactions=young)
+    >>> shared = rs.cohort.share_subgroups(estimate)
+    >>> shared["target_persons"], shared["log_ratio"]
+    (array([None], dtype=object), array([None], dtype=object))
     """
     columns = estimate.subgroup_columns()
     few = np.zeros(len(estimate.subgroups), dtype=bool)
@@ -248,6 +288,15 @@ def share_risks(
     -------
     dict
         As `RiskDifference.columns`. Hidden values are None.
+
+    Examples
+    --------
+    >>> import riskset as rs
+    >>> people = rs.cohort.Population([1, 0] * 20)
+    >>> y = rs.Surv(range(1, 41), [1] * 40)
+    >>> risks = rs.cohort.risk_difference(y, people, [2, 20], replicates=50)
+    >>> rs.cohort.share_risks(risks)["target_outcomes"]
+    array([None, 10], dtype=object)
     """
     columns = {name: values.astype(object) for name, values in risks.columns().items()}
     either = np.zeros(risks.times.size, dtype=bool)

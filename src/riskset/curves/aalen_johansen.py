@@ -51,6 +51,16 @@ class IncidenceCurve:
         Sums of weights: at risk just before the time, and censored at it.
     n_events : (k, m) float64
         Weight of the events of each cause at the time.
+
+    Examples
+    --------
+    >>> import riskset as rs
+    >>> curve = rs.aalen_johansen(rs.Surv([1.0, 2.0, 3.0, 4.0], [1, 2, 0, 1]))["all"]
+    >>> curve.causes
+    array([1, 2])
+    >>> curve.incidence
+    array([[0.25, 0.25, 0.25, 0.75],
+           [0.  , 0.25, 0.25, 0.25]])
     """
 
     label: object
@@ -142,6 +152,16 @@ class AalenJohansen(GroupCurves[IncidenceCurve]):
     """Cumulative incidence of every cause by group, the result of `aalen_johansen`.
 
     A mapping of group labels to `IncidenceCurve`, for example ``result["treated"]``.
+
+    Examples
+    --------
+    >>> import riskset as rs
+    >>> y = rs.Surv([1.0, 2.0, 3.0, 4.0], [1, 2, 1, 1])
+    >>> curves = rs.aalen_johansen(y, group=["a", "a", "b", "b"])
+    >>> curves["a"].at([2.0]), curves["b"].at([3.0])  # a row for each cause
+    (array([[0.5],
+           [0.5]]), array([[0.5],
+           [0. ]]))
     """
 
     @property

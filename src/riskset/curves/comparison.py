@@ -49,6 +49,16 @@ class GroupTest:
         Rows and events of the cause in each group. A row of weight 2 counts as two.
     method : str
         Name of the test, such as "log-rank test".
+
+    Examples
+    --------
+    >>> import riskset as rs
+    >>> y = rs.Surv([1.0, 2.0, 3.0, 4.0], [True, True, True, True])
+    >>> found = rs.logrank_test(y, ["a", "a", "b", "b"])
+    >>> found.groups, found.score.round(4), found.df
+    (('a', 'b'), array([ 1.1667, -1.1667]), 1)
+    >>> round(found.p_value, 4)
+    0.0896
     """
 
     statistic: float

@@ -48,6 +48,18 @@ class SurvivalCurve:
         The Nelson-Aalen estimate.
     n_at_risk, n_events, n_censored : (m,) float64
         Sums of weights: at risk just before the time, and with an event or censored at it.
+
+    Examples
+    --------
+    >>> import riskset as rs
+    >>> y = rs.Surv([1.0, 2.0, 3.0, 4.0], [True, False, True, True])
+    >>> curve = rs.kaplan_meier(y)["all"]
+    >>> curve
+    SurvivalCurve 'all': 3 events, 1 censored, 0 survive time 4
+    >>> curve.at([0.5, 1.0, 3.5])
+    array([1.   , 0.75 , 0.375])
+    >>> curve.quantile(0.5)[0]
+    3.0
     """
 
     label: object
@@ -144,6 +156,16 @@ class KaplanMeier(GroupCurves[SurvivalCurve]):
     """Survival curves by group, the result of `kaplan_meier`.
 
     A mapping of group labels to `SurvivalCurve`, for example ``result["treated"]``.
+
+    Examples
+    --------
+    >>> import riskset as rs
+    >>> y = rs.Surv([1.0, 2.0, 3.0, 4.0], [True, True, True, False])
+    >>> curves = rs.kaplan_meier(y, group=["a", "a", "b", "b"])
+    >>> [curve.label for curve in curves]
+    ['a', 'b']
+    >>> curves["b"].at([3.0])
+    array([0.5])
     """
 
 

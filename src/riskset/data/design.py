@@ -57,6 +57,21 @@ class Design:
         `riskset.model.references`. A name may refer to a column that the design no longer contains.
     source : (str, int) or None
         Path and checksum of the mapped file, which are pickled instead of the parts.
+
+    Examples
+    --------
+    >>> import scipy.sparse
+    >>> import riskset as rs
+    >>> x = scipy.sparse.csc_array([[1, 0], [0, 0], [1, 1]])
+    >>> design = rs.Design.from_sparse(x, ["a", "b"])
+    >>> design.names, design.n_rows
+    (('a', 'b'), 3)
+    >>> design.is_binary
+    array([ True,  True])
+    >>> design.to_dense()
+    array([[1., 0.],
+           [0., 0.],
+           [1., 1.]])
     """
 
     n_rows: int

@@ -205,6 +205,15 @@ class Outcome:
         Codes of the clusters, such as persons or sites.
     labels : mapping of int to str
         The label of each cause; empty if causes are numbers.
+
+    Examples
+    --------
+    >>> import riskset as rs
+    >>> outcome = rs.load_rhc().outcome()
+    >>> outcome.n_rows, outcome.n_events
+    (5735, 3722)
+    >>> rs.Outcome.build([5.0, 8.0, 6.0], [1, 0, 2], cause=2).n_events
+    1
     """
 
     time: Rows

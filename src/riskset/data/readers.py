@@ -36,7 +36,7 @@ class NewDataRequest(TableFiles):
 
 @keywords(DatasetRequest)
 def read_dataset(path: str | PathLike[str], request: DatasetRequest) -> Dataset:
-    """Read a table of subjects and, optionally, a long table of covariates.
+    r"""Read a table of subjects and, optionally, a long table of covariates.
 
     Parameters
     ----------
@@ -68,6 +68,20 @@ def read_dataset(path: str | PathLike[str], request: DatasetRequest) -> Dataset:
     DuckDB groups and joins long tables within 2 GB of memory and spills to the directory of
     temporary files. The result needs 2 bytes for every entry that is 1. Without repeated keys,
     results do not depend on the order of the entries, to the last bit.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import riskset as rs
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "people.csv")
+    ...     written = path.write_text("id,days,died,age,sex\n1,5,1,61,m\n2,8,0,70,f\n")
+    ...     data = rs.read_dataset(path, time="days", event="died", id="id")
+    >>> data.design.names
+    ('age', 'sex=f', 'sex=m')
+    >>> data.outcome().time
+    array([5., 8.])
     """
     if not isinstance(path, (str, PathLike)):
         raise InputError(

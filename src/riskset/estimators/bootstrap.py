@@ -52,6 +52,16 @@ class Bootstrap:
         Penalties chosen in each resample, with `retune`.
     reasons : tuple of str
         Reason why no penalty could be chosen in a resample; otherwise empty.
+
+    Examples
+    --------
+    >>> import riskset as rs
+    >>> model = rs.Cox(rs.L1(20.0, unpenalized=["swang1"])).fit(rs.load_rhc())
+    >>> found = model.bootstrap(100, parameters=["swang1"], seed=1)
+    >>> found.status_counts
+    {'converged': 100}
+    >>> float(found.interval().lower[0]) < float(found.coef[0]) < float(found.interval().upper[0])
+    True
     """
 
     names: tuple[str, ...]

@@ -75,6 +75,17 @@ class PathResult:
         Time for the whole path, without reading the data.
     notes : tuple of Note
         Notes on the data, and "no_signal" if no penalised covariate improves the likelihood.
+
+    Examples
+    --------
+    >>> import riskset as rs
+    >>> path = rs.path(rs.Cox(rs.L1(1.0)), rs.load_rhc(), n_penalties=5, min_ratio=0.1)
+    >>> path
+    PathResult(5 penalties, strength 2.695e+04 to 2695; 71 covariates, 0 to 8 not 0; 5 converged)
+    >>> (path.coefs != 0).sum(axis=1)
+    array([0, 3, 4, 6, 8])
+    >>> float(path.kkt.max()) <= 1e-8
+    True
     """
 
     penalties: tuple[Penalty, ...]

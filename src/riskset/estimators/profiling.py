@@ -54,6 +54,17 @@ class Profile:
     error : float
         Upper bound of the error of linear interpolation between neighbouring values, from the
         derivatives of the concave profile.
+
+    Examples
+    --------
+    >>> import riskset as rs
+    >>> data = rs.load_rhc()
+    >>> model = rs.Cox(rs.L1(20.0, unpenalized=["swang1"])).fit(data)
+    >>> found = rs.profile(model, data, parameter="swang1")
+    >>> found
+    Profile('swang1', 295 values from -2.303 to 2.303; maximum -28416.3 at 0.1315)
+    >>> round(found.maximum - float(model.coef_[model.covariates_.index("swang1")]), 6)
+    0.0
     """
 
     parameter: str

@@ -40,6 +40,14 @@ class AUC:
         these rows. It accounts for the estimation of G from these rows.
     n_cases, n_controls : (m,) int64
         Rows of positive weight that are known to be cases, and controls.
+
+    Examples
+    --------
+    >>> import riskset as rs
+    >>> y = rs.Surv([1.0, 2.0, 3.0, 4.0], [1, 1, 1, 0])
+    >>> found = rs.metrics.auc(y, [0.9, 0.3, 0.5, 0.1], [2.0, 3.0])
+    >>> found.auc, found.n_cases, found.n_controls
+    (array([0.75, 1.  ]), array([2, 3]), array([2, 1]))
     """
 
     times: NDArray[np.float64]

@@ -38,6 +38,14 @@ class BrierScore:
         Mean score between the first and the last of `times`, by the trapezoidal rule. With one
         time, the score at this time.
     integrated_standard_error : float
+
+    Examples
+    --------
+    >>> import riskset as rs
+    >>> y = rs.Surv([1.0, 2.0, 3.0, 4.0], [1, 1, 1, 1])
+    >>> found = rs.metrics.brier_score(y, [0.9, 0.8, 0.2, 0.1], 2.0)
+    >>> found.score.round(3), found.reference, found.accuracy_index.round(3)
+    (array([0.725]), array([0.25]), array([-1.9]))
     """
 
     times: NDArray[np.float64]

@@ -50,6 +50,14 @@ class Calibration:
     mean_distance : float
         Mean over rows of \|observed - predicted\|. With a smooth curve it is the integrated
         calibration index, with groups the expected calibration error.
+
+    Examples
+    --------
+    >>> import riskset as rs
+    >>> y = rs.Surv([1.0, 2.0, 3.0, 4.0], [1, 1, 1, 1])
+    >>> found = rs.metrics.calibration(y, [0.3, 0.3, 0.3, 0.3], 2.0, groups=1)
+    >>> found.mean_predicted, found.mean_observed, round(found.ratio, 3)
+    (0.7, 0.5, 0.714)
     """
 
     time: float

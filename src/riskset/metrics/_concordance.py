@@ -44,6 +44,15 @@ class Concordance:
     tied_time, tied_both : float
         Weighted numbers of pairs of events at one time, with different and with equal scores. These
         pairs do not count.
+
+    Examples
+    --------
+    >>> import riskset as rs
+    >>> found = rs.metrics.concordance(rs.Surv([1.0, 2.0, 3.0], [1, 1, 0]), [0.9, 0.2, 0.4])
+    >>> found.concordant, found.discordant, found.tied_score
+    (2.0, 1.0, 0.0)
+    >>> round(float(found), 4)
+    0.6667
     """
 
     concordance: float
@@ -194,6 +203,14 @@ def concordance_of(
     """Compute the `concordance` of an `Outcome` with its cause, weights, strata and clusters.
 
     Rows with a competing event stay comparable after it (as with `cause`), or count as censored.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import riskset as rs
+    >>> outcome = rs.Outcome.build([1.0, 2.0, 3.0], [1, 1, 0])
+    >>> round(rs.metrics.concordance_of(outcome, np.array([0.9, 0.2, 0.4])).concordance, 4)
+    0.6667
     """
     time = outcome.time
     if competing_stay:

@@ -21,7 +21,16 @@ HINT = "it is what ATLAS exports: a file with `items`, or with `expression` and 
 
 @settings
 class ConceptItem:
-    """A concept of a concept set, with its own flags."""
+    """A concept of a concept set, with its own flags.
+
+    Examples
+    --------
+    >>> import riskset as rs
+    >>> item = rs.omop.ConceptItem(1395058, descendants=False)
+    >>> with rs.omop.Cdm(rs.simulate.toy_tables(20)) as cdm:
+    ...     rs.omop.ConceptSet([item]).ids(cdm)
+    (1395058,)
+    """
 
     concept: int = setting("the id of the concept")
     descendants: bool = setting("whether to include valid descendants of the concept", True)

@@ -73,6 +73,12 @@ class CovariateSettings(Settings):
     If the CDM has no ``concept_ancestor``, roll-ups (209 to 216, 409 to 416) and scores are left
     out, with a note. `exclude_arms` also excludes the descendants of the drugs and the ingredients
     of the listed drugs. `age_method` applies to ages, age groups and scores.
+
+    Examples
+    --------
+    >>> import riskset as rs
+    >>> rs.omop.CovariateSettings(["DemographicsAge", "ConditionEraLongTerm"]).analyses
+    (2, 202)
     """
 
     analyses: tuple[int | str, ...] = setting(

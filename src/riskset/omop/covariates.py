@@ -56,6 +56,20 @@ class Covariates:
         Row ids of the whole cohort.
     notes : tuple of Note
     settings : mapping
+
+    Examples
+    --------
+    >>> import riskset as rs
+    >>> arms = [rs.omop.ConceptSet(ids) for ids in ([974166, 1395058], [1308216, 1341927])]
+    >>> settings = rs.omop.CovariateSettings(["DemographicsGender"])
+    >>> with rs.omop.Cdm(rs.simulate.toy_tables(500)) as cdm:
+    ...     cohort = rs.omop.Eligibility().select(cdm, rs.omop.NewUserCohort(*arms).read(cdm))
+    ...     covariates = rs.omop.Covariates.extract(cdm, cohort, settings)
+    ...     design = covariates.design()
+    >>> covariates.ref.column("name").to_pylist()
+    ['gender = MALE', 'gender = FEMALE']
+    >>> design.n_rows == cohort.table.num_rows
+    True
     """
 
     ref: Any

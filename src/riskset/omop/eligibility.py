@@ -51,6 +51,15 @@ class Eligibility(Settings):
     -----
     People who died before the index date are excluded after the step "observed at index", in a
     separate step if there are any.
+
+    Examples
+    --------
+    >>> import riskset as rs
+    >>> arms = [rs.omop.ConceptSet(ids) for ids in ([974166, 1395058], [1308216, 1341927])]
+    >>> with rs.omop.Cdm(rs.simulate.toy_tables(500)) as cdm:
+    ...     cohorts = rs.omop.NewUserCohort(*arms).read(cdm)
+    ...     rs.omop.Eligibility(washout_days=365, min_age=18).select(cdm, cohorts)
+    StudyCohort(55 targets, 105 comparators)
     """
 
     remove_duplicates: Literal[

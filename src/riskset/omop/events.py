@@ -35,6 +35,17 @@ class Diagnosis:
     ------
     InputError
         If a table is not one of these.
+
+    Examples
+    --------
+    >>> import riskset as rs
+    >>> heart_failure = rs.omop.Diagnosis(rs.omop.ConceptSet([316139]), inpatient=True)
+    >>> arms = [rs.omop.ConceptSet(ids) for ids in ([974166, 1395058], [1308216, 1341927])]
+    >>> with rs.omop.Cdm(rs.simulate.toy_tables(500)) as cdm:
+    ...     cohort = rs.omop.Eligibility().select(cdm, rs.omop.NewUserCohort(*arms).read(cdm))
+    ...     population = rs.omop.TimeAtRisk(risk_end=None).follow(cdm, cohort, heart_failure)
+    >>> population.status
+    'ok'
     """
 
     concepts: ConceptSet
@@ -61,6 +72,21 @@ class CohortRecords:
         None selects all records of the table.
     source : str, path or data frame
         A table of the CDM, a file or a frame in the layout of ``cohort``.
+
+    Examples
+    --------
+    >>> import datetime
+    >>> import pyarrow as pa
+    >>> import riskset as rs
+    >>> record = {
+    ...     "cohort_definition_id": 3,
+    ...     "subject_id": 1,
+    ...     "cohort_start_date": datetime.date(2015, 5, 1),
+    ...     "cohort_end_date": datetime.date(2015, 5, 9),
+    ... }
+    >>> outcome = rs.omop.CohortRecords(3, pa.Table.from_pylist([record]))
+    >>> outcome.definition_id
+    3
     """
 
     definition_id: int | None

@@ -44,6 +44,17 @@ class Cohorts:
         use before observation. NaN for an empty arm.
     notes : tuple of Note
     settings : mapping
+
+    Examples
+    --------
+    >>> import riskset as rs
+    >>> arms = [rs.omop.ConceptSet(ids) for ids in ([974166, 1395058], [1308216, 1341927])]
+    >>> with rs.omop.Cdm(rs.simulate.toy_tables(500)) as cdm:
+    ...     cohorts = rs.omop.NewUserCohort(*arms).read(cdm)
+    >>> cohorts
+    Cohorts(113 target exposures, 208 comparator exposures)
+    >>> cohorts.table.column_names
+    ['treatment', 'person_id', 'start_date', 'end_date']
     """
 
     table: Any
@@ -170,6 +181,18 @@ class CohortTable:
         the start. Repeated records count once.
     drugs : sequence of ConceptSet
         Drugs of the arms, which are excluded from the covariates.
+
+    Examples
+    --------
+    >>> import datetime
+    >>> import pyarrow as pa
+    >>> import riskset as rs
+    >>> names = ["cohort_definition_id", "subject_id", "cohort_start_date", "cohort_end_date"]
+    >>> first, last = datetime.date(2015, 5, 1), datetime.date(2015, 6, 30)
+    >>> table = pa.Table.from_pylist([dict(zip(names, (k, k, first, last))) for k in (1, 2)])
+    >>> with rs.omop.Cdm(rs.simulate.toy_tables(20)) as cdm:
+    ...     rs.omop.CohortTable(target=1, comparator=2, source=table).read(cdm)
+    Cohorts(1 target exposure, 1 comparator exposure)
     """
 
     target: int

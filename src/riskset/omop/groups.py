@@ -32,6 +32,14 @@ class ConditionGroups:
     unless_like : sequence of str
         Patterns (with %) of names that are not groups, because they are containers and not
         diseases.
+
+    Examples
+    --------
+    >>> import riskset as rs
+    >>> groups = rs.omop.ConditionGroups(min_levels=3)
+    >>> analyses = ["ConditionGroupEraLongTerm"]
+    >>> rs.omop.CovariateSettings(analyses, condition_groups=groups).analyses
+    (210,)
     """
 
     root: int = CLINICAL_FINDING
@@ -97,6 +105,13 @@ class DrugGroups:
     code_lengths : sequence of int
         Levels of the ATC classes: 1 (anatomical) to 5 (chemical).
     ingredients : bool
+
+    Examples
+    --------
+    >>> import riskset as rs
+    >>> ingredients = rs.omop.DrugGroups(code_lengths=())
+    >>> rs.omop.CovariateSettings(["DrugGroupEraLongTerm"], drug_groups=ingredients).analyses
+    (410,)
     """
 
     code_lengths: tuple[int, ...] = (1, 3, 4, 5)

@@ -60,6 +60,20 @@ class StudyPopulation:
         Number of events after death, outside the observation period or after the end of the study.
         They do not count.
     settings : mapping
+
+    Examples
+    --------
+    >>> import riskset as rs
+    >>> arms = [rs.omop.ConceptSet(ids) for ids in ([974166, 1395058], [1308216, 1341927])]
+    >>> with rs.omop.Cdm(rs.simulate.toy_tables(500)) as cdm:
+    ...     cohort = rs.omop.Eligibility().select(cdm, rs.omop.NewUserCohort(*arms).read(cdm))
+    ...     found = rs.omop.TimeAtRisk().follow(cdm, cohort, rs.omop.ConceptSet([316139]))
+    >>> found.status
+    'ok'
+    >>> found.people
+    Adjustment(none: 51 targets, 105 comparators)
+    >>> len(found.outcome) == found.table.num_rows
+    True
     """
 
     table: Any

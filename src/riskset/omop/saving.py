@@ -46,6 +46,15 @@ def save(result: object, folder: str | os.PathLike[str]) -> None:
     InputError
         If the folder has other contents, or if `result`, or a data frame in its settings, cannot be
         saved.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import riskset as rs
+    >>> with tempfile.TemporaryDirectory() as place:
+    ...     rs.omop.save(rs.omop.TimeAtRisk(risk_end=None), place)
+    ...     rs.omop.load(place).words
+    'as started: from 1 day after the start of exposure to the end of observation'
     """
     write_object(Path(folder), result, CLASSES)
 
@@ -57,5 +66,14 @@ def load(folder: str | os.PathLike[str]) -> Any:
     ------
     InputError
         If the folder does not exist, is damaged, or was written by another version.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import riskset as rs
+    >>> with tempfile.TemporaryDirectory() as place:
+    ...     rs.omop.save({"risk": rs.omop.TimeAtRisk(min_days_at_risk=2)}, place)
+    ...     rs.omop.load(place)["risk"].min_days_at_risk
+    2
     """
     return read_object(Path(folder), CLASSES)

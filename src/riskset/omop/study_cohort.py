@@ -43,6 +43,23 @@ class StudyCohort:
     drugs : tuple of ConceptSet
         Drugs of the arms, if known.
     settings : mapping
+
+    Examples
+    --------
+    >>> import riskset as rs
+    >>> arms = [rs.omop.ConceptSet(ids) for ids in ([974166, 1395058], [1308216, 1341927])]
+    >>> with rs.omop.Cdm(rs.simulate.toy_tables(500)) as cdm:
+    ...     cohort = rs.omop.Eligibility().select(cdm, rs.omop.NewUserCohort(*arms).read(cdm))
+    >>> cohort.status
+    'ok'
+    >>> cohort.attrition
+    Attrition
+      original cohorts: 113 target, 208 comparator
+      both cohorts: keep first, truncate to second: 100 target, 196 comparator
+      first exposure only: 90 target, 181 comparator
+      observed at index: 84 target, 169 comparator
+      365 days of prior observation: 55 target, 105 comparator
+      period common to both cohorts: 55 target, 105 comparator
     """
 
     table: Any

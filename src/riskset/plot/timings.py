@@ -32,6 +32,13 @@ class Panel(NamedTuple):
         Points by the name of the line. A line may have a single point.
     is_linear : bool
         Whether a dashed line shows growth in proportion to the size.
+
+    Examples
+    --------
+    >>> import riskset as rs
+    >>> lines = {"riskset": ([1e4, 1e5], [0.03, 0.25])}
+    >>> panel = rs.plot.Panel("fit", "rows", lines, is_linear=True)
+    >>> figure = rs.plot.time_curves([panel])
     """
 
     title: str

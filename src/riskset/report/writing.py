@@ -70,6 +70,34 @@ def write(
     InputError
         If there are no results, or an argument is not valid.
     ReportTooLarge
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import riskset as rs
+    >>> from riskset.datasets import rhc_path
+    >>> covariates = {"columns": ["num_age", "num_aps1"]}
+    >>> people = {"people": str(rhc_path()), "id": "id", "treatment": "swang1"}
+    >>> study = {
+    ...     "title": "Catheters",
+    ...     "data": people | {"covariates": covariates},
+    ...     "exposures": {"catheter": {"value": 1}, "none": {"value": 0}},
+    ...     "comparisons": [{"target": "catheter", "comparator": "none"}],
+    ...     "outcomes": {"death": {"time": "time", "event": "event"}},
+    ...     "analyses": {
+    ...         "weighted": {
+    ...             "propensity": {"penalty": "none", "cross_validate": False},
+    ...             "weight": {"estimand": "ato"},
+    ...         }
+    ...     },
+    ... }
+    >>> with tempfile.TemporaryDirectory() as place:
+    ...     results = rs.study.run(study, Path(place, "study"))
+    ...     rs.report.write(results, Path(place, "report.html")).name
+    ...     sorted(path.name for path in Path(place).iterdir())
+    'report.html'
+    ['report.html', 'report.json', 'study']
     """
     target = Path(path)
     check_target(target, suffixes=(".html", ".htm"))

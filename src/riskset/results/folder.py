@@ -137,6 +137,34 @@ class StudyResults:
         Folder of the tables.
     study, run : dict
         Contents of ``study.json`` and ``run.json``: `STUDY_KEYS` and `RUN_KEYS`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import riskset as rs
+    >>> from riskset.datasets import rhc_path
+    >>> covariates = {"columns": ["num_age", "num_aps1"]}
+    >>> people = {"people": str(rhc_path()), "id": "id", "treatment": "swang1"}
+    >>> study = {
+    ...     "title": "Catheters",
+    ...     "data": people | {"covariates": covariates},
+    ...     "exposures": {"catheter": {"value": 1}, "none": {"value": 0}},
+    ...     "comparisons": [{"target": "catheter", "comparator": "none"}],
+    ...     "outcomes": {"death": {"time": "time", "event": "event"}},
+    ...     "analyses": {
+    ...         "weighted": {
+    ...             "propensity": {"penalty": "none", "cross_validate": False},
+    ...             "weight": {"estimand": "ato"},
+    ...         }
+    ...     },
+    ... }
+    >>> with tempfile.TemporaryDirectory() as place:
+    ...     rs.study.run(study, place)
+    ...     found = rs.study.StudyResults.open(place)
+    ...     (counts,) = found.rows("arms", side="before")
+    StudyResults('Catheters': 1 estimates)
+    >>> counts["target_persons"], counts["comparator_persons"]
+    (2184, 3551)
     """
 
     path: Path

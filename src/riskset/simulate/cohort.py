@@ -33,7 +33,19 @@ BISECTIONS = 60
 
 
 class CohortDesign:
-    """A cohort drawn step by step; see `simulate_cohort` for the distributions."""
+    """A cohort drawn step by step; see `simulate_cohort` for the distributions.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import riskset as rs
+    >>> design = rs.simulate.CohortDesign(500, 30, seed=1)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     n_entries = rs.simulate.save_cohort(design, Path(folder))
+    >>> float(design.coef[-1])
+    -0.2
+    """
 
     def __init__(
         self,

@@ -36,7 +36,15 @@ BLOCK_ENTRIES = 1 << 21
 
 
 class Drawing(Protocol):
-    """A cohort drawn step by step: first the columns, one after the other, then the outcomes."""
+    """A cohort drawn step by step: first the columns, one after the other, then the outcomes.
+
+    Examples
+    --------
+    >>> import riskset as rs
+    >>> drawing = rs.simulate.CoxDesign(100, 3, density=0.1, seed=1)
+    >>> drawing.n_rows, drawing.n_covariates, drawing.coef.size
+    (100, 3, 3)
+    """
 
     n_rows: int
     n_covariates: int
@@ -64,6 +72,15 @@ class Simulation:
         0 = censored, 1 = the event, 2 = the competing event.
     coef : (n_covariates,) float64
         True log (subdistribution) hazard ratios for cause 1.
+
+    Examples
+    --------
+    >>> import riskset as rs
+    >>> cohort = rs.simulate_cox(1000, 20, density=0.1, seed=1)
+    >>> cohort
+    <Simulation: 1,000 rows, 20 covariates, 2,000 ones>
+    >>> rs.Cox(rs.L1(5.0)).fit(cohort.X, cohort.y).status_
+    'converged'
     """
 
     indptr: Pointer
@@ -98,6 +115,18 @@ def save_cohort(design: Drawing, folder: Path, *, treatment_apart: bool = False)
     value means 1) and ``truth.parquet`` (covariateId, coef). All three appear together at the end.
     With `treatment_apart` the last covariate, the treatment, is a column of the outcomes instead, 1
     or 0, as a study wants it. Returns the number of entries of ``covariates.parquet``.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import riskset as rs
+    >>> design = rs.simulate.CoxDesign(1000, 20, density=0.1, seed=1)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     n_entries = rs.simulate.save_cohort(design, Path(folder))
+    ...     files = sorted(path.name for path in Path(folder).iterdir())
+    >>> n_entries, files
+    (2000, ['covariates.parquet', 'outcomes.parquet', 'truth.parquet'])
     """
     sizes: list[int] = []
     names = ("outcomes.parquet", "covariates.parquet", "truth.parquet")

@@ -16,6 +16,16 @@ class CoxDesign:
     """A cohort drawn step by step: first the columns, one after the other, then the outcomes.
 
     See `simulate_cox` for the distributions.
+
+    Examples
+    --------
+    >>> import riskset as rs
+    >>> design = rs.simulate.CoxDesign(1000, 20, density=0.05, seed=1)
+    >>> [len(rows) for rows in design.columns()][:3]
+    [50, 50, 50]
+    >>> time, event = design.outcomes()
+    >>> sorted(set(event.tolist()))
+    [0, 1]
     """
 
     def __init__(
@@ -57,7 +67,18 @@ class CoxDesign:
 
 
 class FineGrayDesign(CoxDesign):
-    """A cohort with a competing event; see `simulate_finegray` for the distributions."""
+    """A cohort with a competing event; see `simulate_finegray` for the distributions.
+
+    Examples
+    --------
+    >>> import riskset as rs
+    >>> design = rs.simulate.FineGrayDesign(1000, 20, density=0.05, seed=1)
+    >>> [len(rows) for rows in design.columns()][:3]
+    [50, 50, 50]
+    >>> time, event = design.outcomes()
+    >>> sorted(set(event.tolist()))
+    [0, 1, 2]
+    """
 
     def __init__(
         self,

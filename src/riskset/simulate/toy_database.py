@@ -85,6 +85,18 @@ def toy_cdm(
     ------
     InputError
         If the folder is not writable, or the format is unknown.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import riskset as rs
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     rows = rs.simulate.toy_cdm(folder, 50)
+    ...     with rs.omop.Cdm(folder) as cdm:
+    ...         print(cdm)
+    Cdm(50 persons, version 5.4, 13 tables)
+    >>> rows["person"]
+    50
     """
     if file_format not in ("csv", "parquet"):
         raise InputError.wrong_option("file_format", file_format, ("csv", "parquet"))

@@ -60,6 +60,32 @@ def run(
         If the specification or the data are not valid, another run uses the folder, or its
         ``results`` or ``private`` have other contents, which are never replaced. An estimate that
         is not possible is not an error: its status in the table `runs` gives the reason.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import riskset as rs
+    >>> from riskset.datasets import rhc_path
+    >>> covariates = {"columns": ["num_age", "num_aps1"]}
+    >>> people = {"people": str(rhc_path()), "id": "id", "treatment": "swang1"}
+    >>> study = {
+    ...     "title": "Catheters",
+    ...     "data": people | {"covariates": covariates},
+    ...     "exposures": {"catheter": {"value": 1}, "none": {"value": 0}},
+    ...     "comparisons": [{"target": "catheter", "comparator": "none"}],
+    ...     "outcomes": {"death": {"time": "time", "event": "event"}},
+    ...     "analyses": {
+    ...         "weighted": {
+    ...             "propensity": {"penalty": "none", "cross_validate": False},
+    ...             "weight": {"estimand": "ato"},
+    ...         }
+    ...     },
+    ... }
+    >>> with tempfile.TemporaryDirectory() as place:
+    ...     results = rs.study.run(study, place)
+    ...     (row,) = results.rows("estimates", role="main")
+    >>> row["status"], round(row["hr"], 2)
+    ('ok', 1.02)
     """
     if isinstance(study, str | Path):
         study = Study.read(study)
@@ -107,6 +133,12 @@ def check_data(study: Study) -> None:
     InputError
         If a file, table or column does not exist, an exposure has no row, or the data are not
         valid. The message gives the line of the specification, or the column and row.
+
+    Examples
+    --------
+    >>> import riskset as rs
+    >>> study = rs.study.Study.parse(rs.study.example())
+    >>> rs.study.check_data(study)  # no error: the data are valid
     """
     if isinstance(study.specification.data, CdmData):
         open_cdm(study).close()

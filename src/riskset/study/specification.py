@@ -37,6 +37,15 @@ class Study:
     InputError
         If a key is unknown or missing, or a value has the wrong type or contradicts another one.
         The message lists all faults, those of a file with their lines.
+
+    Examples
+    --------
+    >>> import riskset as rs
+    >>> study = rs.study.Study.parse(rs.study.example())
+    >>> study
+    Study('Right heart catheterisation and survival': 1 comparison x 1 outcome x 5 analyses)
+    >>> list(study.specification.analyses)
+    ['matched', 'stratified', 'overlap', 'trimmed', 'adjusted']
     """
 
     def __init__(self, content: Mapping[str, Any], folder: str | Path | None = None) -> None:

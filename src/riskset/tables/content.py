@@ -24,6 +24,12 @@ class FormattedColumn:
         A heading above this column and its neighbours with the same spanner.
     is_number : bool
         Align the column to the right.
+
+    Examples
+    --------
+    >>> from riskset.tables import FormattedColumn
+    >>> FormattedColumn("RHC", spanner="Before adjustment").is_number
+    True
     """
 
     title: str
@@ -44,6 +50,15 @@ class FormattedRow:
     indent : int
         How far the first cell is indented, such as 1 for a level of a category.
     is_bold : bool
+
+    Examples
+    --------
+    >>> from riskset.tables import FormattedColumn, FormattedRow, FormattedTable
+    >>> row = FormattedRow(("Female", "906 (41.5)"))
+    >>> columns = [FormattedColumn("Characteristic", is_number=False), FormattedColumn("RHC")]
+    >>> print(FormattedTable(columns, [row]).to_csv())
+    Characteristic,RHC
+    Female,906 (41.5)
     """
 
     cells: tuple[str, ...]

@@ -33,6 +33,14 @@ class Null:
     log_likelihood : float
         Log likelihood of the controls.
     n_controls : int
+
+    Examples
+    --------
+    >>> import riskset as rs
+    >>> controls = rs.cohort.Controls([0.2, -0.1, 0.3, 0.1, 0.0, 0.25], [0.1] * 6)
+    >>> null = rs.cohort.calibrate(controls, [0.5], [0.1], method="likelihood").null
+    >>> round(null.mean, 3), round(null.sd, 3)
+    (0.125, 0.099)
     """
 
     mean: float
@@ -113,6 +121,17 @@ def fit_null_profiles(profiles: Sequence[tuple[object, object]]) -> Null:
     ------
     CohortError
         "BadProfile".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import riskset as rs
+    >>> points = np.linspace(-2, 2, 401)
+    >>> estimates = (0.2, -0.1, 0.3, 0.1, 0.0, 0.25)
+    >>> profiles = [(points, -0.5 * ((points - b) / 0.1) ** 2) for b in estimates]
+    >>> null = rs.cohort.fit_null_profiles(profiles)
+    >>> round(null.mean, 3), round(null.sd, 3)
+    (0.125, 0.099)
     """
     pieces = [_pieces(k, *profile) for k, profile in enumerate(profiles)]
 

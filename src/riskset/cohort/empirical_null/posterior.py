@@ -39,6 +39,17 @@ class NullPosterior:
     mean, precision, sd, ease : (3,) float64
         Median and limits of the central 95 % interval.
     n_controls : int
+
+    Examples
+    --------
+    >>> import riskset as rs
+    >>> controls = rs.cohort.Controls([0.2, -0.1, 0.3, 0.1, 0.0, 0.25], [0.1] * 6)
+    >>> posterior = rs.cohort.calibrate(controls, [0.5], [0.1]).posterior
+    >>> posterior
+    NullPosterior(6 controls: mean 0.125, sd 0.091, expected absolute error 0.146 (0.062 to 0.308))
+    >>> two_sided, upper = posterior.p_values(0.5, 0.1)
+    >>> two_sided.round(3)
+    array([0.006, 0.   , 0.334])
     """
 
     mean: Numbers

@@ -28,6 +28,17 @@ class ErrorModel:
     mean_intercept, mean_slope, sd_intercept, sd_slope : float
         a, b, c, d.
     log_likelihood : float
+
+    Examples
+    --------
+    >>> import riskset as rs
+    >>> true = [0.0] * 6 + [0.5] * 6
+    >>> controls = rs.cohort.Controls(
+    ...     [0.2, -0.1, 0.3, 0.1, 0.0, 0.25, 0.8, 0.5, 0.7, 0.4, 0.6, 0.9], [0.1] * 12, true
+    ... )
+    >>> model = rs.cohort.calibrate(controls, [0.5], [0.1], method="likelihood").error_model
+    >>> round(model.mean_intercept, 3), round(model.mean_slope, 3)
+    (0.125, 1.05)
     """
 
     mean_intercept: float

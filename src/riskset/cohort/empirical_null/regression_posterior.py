@@ -46,6 +46,17 @@ class ErrorPosterior:
     Attributes
     ----------
     n_controls : int
+
+    Examples
+    --------
+    >>> import riskset as rs
+    >>> controls = rs.cohort.Controls([0.2, -0.1, 0.3, 0.1, 0.0, 0.25], [0.1] * 6)
+    >>> posterior = rs.cohort.calibrate(controls, [0.5], [0.1]).error_posterior
+    >>> posterior
+    ErrorPosterior(6 controls)
+    >>> p, one_sided_p = posterior.p_values(0.5, 0.1)
+    >>> round(p, 3)
+    0.077
     """
 
     n_controls: int

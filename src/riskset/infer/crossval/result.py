@@ -61,6 +61,17 @@ class CrossValidation:
     best, chosen : int
         Index of the penalty with the best mean score of all replicates, and of the penalty chosen
         by the rule.
+
+    Examples
+    --------
+    >>> import riskset as rs
+    >>> kinds = [rs.L1(strength) for strength in (40.0, 20.0)]
+    >>> model = rs.CoxCV(penalties=kinds, folds=5, repeats=1).fit(rs.load_rhc())
+    >>> found = model.cross_validation_
+    >>> found.scores.shape
+    (2, 5)
+    >>> found.penalties[found.best]
+    L1(20.0)
     """
 
     penalties: tuple[Penalty | None, ...]
