@@ -72,6 +72,7 @@ plots: $(VENV)/.dev
 SPHINX := $(BIN)/python -m sphinx --quiet
 
 docs: $(VENV)/.docs
+	rm -rf docs/api/generated
 	$(SPHINX) --builder html --fail-on-warning --keep-going docs build/site
 	@echo "The site begins with build/site/index.html"
 

@@ -3,7 +3,7 @@
 import re
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -149,7 +149,9 @@ class Database:
                 "python_enable_replacements": False,
             },
         )
-        self._connection.execute("SET enable_progress_bar = false")
+        # Jupyter without ipywidgets refuses the setting, and draws no bar.
+        with suppress(duckdb.InvalidInputException):
+            self._connection.execute("SET enable_progress_bar = false")
         self._connection.execute("SET TimeZone = 'UTC'")  # whatever the zone of this machine
         self.is_closed = False
         self._count = 0
