@@ -75,6 +75,15 @@ class Table1:
     adjustment : Adjustment
     target, comparator : str
         Names of the arms.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> import riskset as rs
+    >>> people = rs.cohort.Population([1, 1, 1, 0, 0, 0])
+    >>> found = rs.cohort.table1(pa.table({"age": [61, 70, 55, 66, 58, 47]}), people)
+    >>> [(row["label"], row["kind"]) for row in found.rows]
+    [('', 'people'), ('age', 'mean')]
     """
 
     rows: tuple[CharacteristicRow, ...]

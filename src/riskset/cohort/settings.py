@@ -340,7 +340,18 @@ class BalanceOptions(Settings):
 
 @settings
 class Table1Options(Settings):
-    """The statistics of Table 1."""
+    """The statistics of Table 1.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> import riskset as rs
+    >>> people = rs.cohort.Population([1, 1, 1, 0, 0, 0])
+    >>> frame = pa.table({"age": [61, 70, 55, 66, 58, 47]})
+    >>> found = rs.cohort.table1(frame, people, rs.cohort.Table1Options(statistic="median"))
+    >>> [row["kind"] for row in found.rows]
+    ['people', 'median']
+    """
 
     statistic: Literal["mean", "median"] = setting(
         "how numbers are shown: mean (SD), or median [IQR]", "mean"

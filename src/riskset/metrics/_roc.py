@@ -41,6 +41,14 @@ class ROC:
         Of the area, as that of `auc`.
     n_cases, n_controls : int
         Rows of positive weight that are known to be cases, and controls.
+
+    Examples
+    --------
+    >>> import riskset as rs
+    >>> y = rs.Surv([1.0, 2.0, 3.0, 4.0], [1, 1, 1, 0])
+    >>> found = rs.metrics.roc(y, [0.9, 0.3, 0.5, 0.1], 2.0)
+    >>> found.auc, found.n_cases, found.n_controls
+    (0.75, 2, 2)
     """
 
     time: float
