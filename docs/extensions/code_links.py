@@ -5,6 +5,7 @@ code here, not references: most of them are parameters and values.
 """
 
 import re
+import types
 from collections.abc import Iterator
 from typing import Any
 
@@ -62,7 +63,8 @@ def without_members_of_others(
     """Leave out methods that scikit-learn or Python documents."""
     function = getattr(value, "fget", value)
     home = getattr(function, "__module__", None) or ""
-    return True if not skip and home.startswith("sklearn.") else None
+    is_of_python = isinstance(function, types.MethodDescriptorType)  # such as tuple.count
+    return True if not skip and (is_of_python or home.startswith("sklearn.")) else None
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
