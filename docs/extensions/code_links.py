@@ -5,7 +5,6 @@ code here, not references: most of them are parameters and values.
 """
 
 import re
-import types
 from collections.abc import Iterator
 from typing import Any
 
@@ -16,6 +15,8 @@ from sphinx.transforms.post_transforms import SphinxPostTransform
 
 NAME = re.compile(r"(?:rs|riskset)\.(\w+(?:\.\w+)*)(?:\(.*\))?", re.DOTALL)
 PACKAGE = "riskset"
+OTHERS = ("sklearn.", "collections.abc", "_collections_abc")
+"""Modules whose methods a class inherits, but which are documented elsewhere."""
 
 
 def code_or_link(
@@ -63,8 +64,7 @@ def without_members_of_others(
     """Leave out methods that scikit-learn or Python documents."""
     function = getattr(value, "fget", value)
     home = getattr(function, "__module__", None) or ""
-    is_of_python = isinstance(function, types.MethodDescriptorType)  # such as tuple.count
-    return True if not skip and (is_of_python or home.startswith("sklearn.")) else None
+    return True if not skip and home.startswith(OTHERS) else None
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
