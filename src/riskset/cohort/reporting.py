@@ -33,7 +33,7 @@ def report(study: object, path: str | Path, **options: Any) -> Path:
     ...     "outcomes": {"death": {"time": "time", "event": "event"}},
     ...     "analyses": {
     ...         "weighted": {
-    ...             "propensity": {"penalty": "none", "cross_validate": False},
+    ...             "propensity": {"penalty": "none"},
     ...             "weight": {"estimand": "ato"},
     ...         }
     ...     },

@@ -87,7 +87,7 @@ def write(
     ...     "outcomes": {"death": {"time": "time", "event": "event"}},
     ...     "analyses": {
     ...         "weighted": {
-    ...             "propensity": {"penalty": "none", "cross_validate": False},
+    ...             "propensity": {"penalty": "none"},
     ...             "weight": {"estimand": "ato"},
     ...         }
     ...     },

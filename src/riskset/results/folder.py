@@ -153,7 +153,7 @@ class StudyResults:
     ...     "outcomes": {"death": {"time": "time", "event": "event"}},
     ...     "analyses": {
     ...         "weighted": {
-    ...             "propensity": {"penalty": "none", "cross_validate": False},
+    ...             "propensity": {"penalty": "none"},
     ...             "weight": {"estimand": "ato"},
     ...         }
     ...     },

@@ -76,7 +76,7 @@ def run(
     ...     "outcomes": {"death": {"time": "time", "event": "event"}},
     ...     "analyses": {
     ...         "weighted": {
-    ...             "propensity": {"penalty": "none", "cross_validate": False},
+    ...             "propensity": {"penalty": "none"},
     ...             "weight": {"estimand": "ato"},
     ...         }
     ...     },
