@@ -3,7 +3,9 @@
 import math
 from collections.abc import Sequence
 
-__all__ = ["log_ticks", "nice_ticks", "ratio_ticks"]
+from riskset._time_units import TimeUnit
+
+__all__ = ["log_ticks", "nice_ticks", "ratio_ticks", "time_ticks"]
 
 MAX_POWER = 6
 """Power of 2 to which the axis of a ratio extends at most, on both sides of 1."""
@@ -15,6 +17,8 @@ CLOSE_RATIOS = (
 """Ticks of ratios that are close to 1, of which those are used that hold them."""
 MAX_RATIOS = 6
 """Ticks of a ratio whose labels fit next to each other in a forest plot."""
+MONTHS = (1, 2, 3, 6, 12, 24, 60, 120)
+"""Steps of an axis of months: round parts of a year, and whole years."""
 
 
 def nice_ticks(
@@ -32,6 +36,18 @@ def nice_ticks(
     size = next(unit * k for k in (*steps, 10) if unit * k >= rough * 0.99)
     first, last = math.ceil(low / size - 1e-9), math.floor(high / size + 1e-9)
     return [round(k * size, 12) for k in range(first, last + 1)]
+
+
+def time_ticks(last: float, unit: TimeUnit, about: int = 8) -> list[float]:
+    """Round times from 0 to `last` in a unit, at most `about` steps apart.
+
+    >>> time_ticks(120, "months"), time_ticks(10, "years")
+    ([0.0, 24.0, 48.0, 72.0, 96.0, 120.0], [0.0, 2.0, 4.0, 6.0, 8.0, 10.0])
+    """
+    if unit != "months" or last < about:
+        return nice_ticks(0, last, about)
+    step = next((k for k in MONTHS if last / k <= about), MONTHS[-1])
+    return [float(k * step) for k in range(math.floor(last / step + 1e-9) + 1)]
 
 
 def log_ticks(low: float, high: float) -> list[float]:

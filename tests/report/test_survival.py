@@ -69,6 +69,7 @@ def test_the_specification_may_ask_for_it(report):
     assert rs.study.Study.parse(rs.study.example()).settings["report"] == {
         "curves": "risk",
         "covariates": [],
+        "time_unit": None,
     }
 
 

@@ -14,7 +14,9 @@ def found(folder, days, unit, died=None):
     columns = people(400) | {"days": days}
     if died is not None:
         columns["died"] = died
-    return run(folder, columns, data=DATA | {"time_unit": unit}, risk_times=[100, 200])
+    # Else `risk_times` would be in the unit of the data.
+    asked = {"report": {"time_unit": "days"}, "risk_times": [100, 200]}
+    return run(folder, columns, data=DATA | {"time_unit": unit}, **asked)
 
 
 @pytest.mark.parametrize("unit", ["months", "years"])
@@ -33,7 +35,8 @@ def test_units(tmp_path, unit):
     n_days = crude["target_days"] + crude["comparator_days"]
     assert n_days == pytest.approx(times.sum() * DAYS[unit])
     words = given.study["analyses"]["matched"]["words"]["time_at_risk"]
-    assert words == f"{unit} at risk as recorded in the data, converted to days"
+    one = {"months": "a month being 30.4375 days", "years": "a year being 365.25 days"}[unit]
+    assert words == f"{unit} at risk as recorded in the data, {one}"
 
 
 @pytest.mark.parametrize(

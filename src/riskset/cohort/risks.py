@@ -11,6 +11,7 @@ from riskset._errors import counted
 from riskset._keywords import takes
 from riskset._messages import Note, Value
 from riskset._settings import Settings, same_as, settings
+from riskset._time_units import DAYS_IN, TimeUnit
 from riskset._types import AnyArray, Index, Rows
 from riskset.cohort.adjustment import Adjustment, People
 from riskset.cohort.curves import ARMS, followed_arms
@@ -211,20 +212,24 @@ def risk_difference(
     )
 
 
-def end_notes(times: Rows, ends: Mapping[str, float]) -> tuple[Note, ...]:
-    """A note for each arm whose risk is not known at some of the times (k,), by its end."""
+def end_notes(times: Rows, ends: Mapping[str, float], unit: TimeUnit = "days") -> tuple[Note, ...]:
+    """A note for each arm whose risk is not known at some of the times (k,), by its end.
+
+    All are days; the note has the times in `unit`.
+    """
+    at = "by day {times}" if unit == "days" else f"at {{times}} {unit}"
     notes = []
     for arm, end in ends.items():
         late = times[times > end]
         if late.size:
             text = (
-                "the follow-up of the {arm} ends after {end:g} days, so its risk by day {times} is "
-                "not known."
+                f"the follow-up of the {{arm}} ends after {{end:g}} days, so its risk {at} is not "
+                "known."
             )
             values = {
                 "arm": Value("name", arm),
                 "end": Value("count", end),
-                "times": Value("setting", ", ".join(f"{time:g}" for time in late)),
+                "times": Value("setting", ", ".join(f"{time / DAYS_IN[unit]:g}" for time in late)),
             }
             notes.append(Note("follow_up_ends", (), text, values))
     return tuple(notes)

@@ -77,7 +77,11 @@ def _policy() -> Markup:
 
 def page_of(page: Page, k: int, about: Facts, several: bool) -> Page:
     """The page of a part."""
-    page = replace(page.under(f"parts/{k}"), say=page.say.about(about), about=about)
+    page = replace(
+        page.under(f"parts/{k}"),
+        say=page.say.about({**page.say.units(about["time_unit"]), **about}),
+        about=about,
+    )
     return replace(page, prefix=f"p{k + 1}-", level=page.level + 1) if several else page
 
 

@@ -9,9 +9,10 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Any, Self
 
+from riskset._time_units import TimeUnit
 from riskset.disclosure.rows import ARMS
 from riskset.report.markup import Markup, join, spans_as_code, tag, without_spans
-from riskset.report.number_format import interval, p_value, percent, significant, whole
+from riskset.report.number_format import interval, p_value, percent, short, significant, whole
 from riskset.report.svg import DrawnFigure, drawing
 from riskset.report.translations import Translations
 from riskset.results.columns import columns_of
@@ -30,6 +31,7 @@ FORMATS: dict[str, Callable[..., str]] = {
     "number": significant,
     "p": p_value,
     "share": percent,
+    "days": significant,
 }
 """Type or unit of a declared column -> how its values are shown."""
 
@@ -91,6 +93,12 @@ class Page:
         return {arm: self.about[arm] for arm in ARMS}
 
     @property
+    def time_unit(self) -> TimeUnit:
+        """The unit of all times."""
+        unit: TimeUnit = self.about.get("time_unit", "days")
+        return unit
+
+    @property
     def reason(self) -> str:
         """Why the main estimate does not exist, without a full stop."""
         words = self.about["reason"] or self.say.label("status", self.about["status"])
@@ -117,6 +125,21 @@ class Page:
         """A number of a row, unless it is hidden."""
         mask = (row.get("suppressed") or {}).get(key)
         return self.hidden(mask) if mask else show(row.get(key))
+
+    def time(self, value: float | None) -> str:
+        """A time without its unit."""
+        return short(value, 5 if self.time_unit == "days" else 3)
+
+    def duration(self, value: float | None) -> str:
+        """A time with its unit, singular or plural."""
+        shown = self.time(value)
+        return self.say.with_unit(shown, self.time_unit)
+
+    def time_column(self, title: str, key: str) -> TableColumn:
+        """A column of times that need not be round; `title` is a sentence of the dictionary."""
+        if self.time_unit == "days":
+            return TableColumn.number(self.say(title), key, 4)
+        return TableColumn(self.say(title), (key,), lambda t: short(t, 4))
 
     def section(self, name: str, *content: object) -> Markup:
         """A section that the table of contents can lead to."""

@@ -17,7 +17,7 @@ from riskset.plot._curve_axes import Line, NumberRow, line_colour
 from riskset.plot._curves import draw_curves
 from riskset.plot._forest import ForestLine, draw_forest
 from riskset.plot._overlap import Shares, draw_overlap
-from riskset.report.figures.curves import time_ticks
+from riskset.report.figures.curves import time_axis
 from riskset.report.page import Facts, Page, ReportRow
 from riskset.report.sections.main_result import forest_rows
 
@@ -72,7 +72,7 @@ def _curves(page: Page, content: Facts) -> Iterator[tuple[str, Axes]]:
     say, shown = page.say, content["shown"]
     all_curves = content["curves"]
     is_adjusted = any(c["adjusted"] for c in all_curves)
-    _, unit, unit_name = time_ticks(content["last"])
+    _, unit, of_axis = time_axis(content["last"], page.time_unit)
     rows = content["tables"]["at_risk"]
     numbers = [
         NumberRow(label, [page.shown(row, f"{arm}_people") for row in rows], line_colour(k))
@@ -97,7 +97,7 @@ def _curves(page: Page, content: Facts) -> Iterator[tuple[str, Axes]]:
             [row["time"] / unit for row in rows] or None,
             content["last"] / unit,
             is_survival=shown == "survival",
-            xlabel=say(f"axis.{unit_name}"),
+            xlabel=say("axis.time", **say.units(of_axis)),
             ylabel=f"{say(f'axis.{shown}')}: {what}",
         )
         yield "curves" if cause == 1 else "curves-competing", axes

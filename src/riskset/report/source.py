@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from riskset._time_units import DAYS_IN, TimeUnit
 from riskset.disclosure.arms import WITHOUT_EVENT
 from riskset.disclosure.engine import WITHHELD, Disclosure
 from riskset.disclosure.multiplicity import ADJUSTED_P, with_adjusted_p
@@ -34,13 +35,16 @@ EMPTIED = (
     "outcome_cross_validation",
 )
 """Tables of a blinded run that have no columns to show."""
+DECIMALS = 9
+"""Of times in another unit than days: enough for any number, and round times stay round."""
 
 
 class ReportSource:
     """Tables of results, as they may be shown.
 
     With `blind`, effects of runs whose diagnostics failed are withheld, if the results have them.
-    Counts below `min_cell_count` are hidden; 0 hides no more than the results do.
+    Counts below `min_cell_count` are hidden; 0 hides no more than the results do. Times are in the
+    unit that the study has for its report, `time_unit`.
     """
 
     def __init__(
@@ -58,6 +62,9 @@ class ReportSource:
         self.blind = blind
         self.options: dict[str, Any] = results.study["settings"].get("report") or {}
         self.curves = curves or self.options.get("curves") or "risk"
+        settings = results.study["settings"]
+        of_data = settings.get("data", {}).get("time_unit")
+        self.time_unit: TimeUnit = self.options.get("time_unit") or of_data or "days"
         self.min_cell_count = max(min_cell_count, int(results.study["min_cell_count"]))
         # The results of a study's own folder may be whole, whatever the specification hides.
         self._disclosure = Disclosure(results.rows, TABLES, min_cell_count)
@@ -85,7 +92,7 @@ class ReportSource:
 
     def read(self, kind: type[RowT], **where: object) -> list[RowT]:
         """Rows of a table."""
-        rows = list(self._disclosure.shown(kind, **where))
+        rows = [self._in_unit(row) for row in self._disclosure.shown(kind, **where)]
         if self.blind and issubclass(kind, OfRun):
             rows = [shown for row in rows for shown in self._blinded(row)]
         if self.blind and kind is EstimateRow:
@@ -96,6 +103,19 @@ class ReportSource:
         """What readers call a target, comparator, outcome, analysis or subgroup."""
         about = self.study[group].get(name) or {}
         return str(about.get("label") or name)
+
+    def _in_unit(self, row: RowT) -> RowT:
+        """Its days in the unit of the report."""
+        if self.time_unit == "days":
+            return row
+        days = DAYS_IN[self.time_unit]
+        return row.changed(
+            {
+                name: None if row[name] is None else round(row[name] / days, DECIMALS)
+                for name, column in row.columns().items()
+                if column.unit == "days"
+            }
+        )
 
     def _adjusted(self, row: RowT) -> RowT:
         """An estimate whose adjusted p does not depend on estimates that are withheld here."""

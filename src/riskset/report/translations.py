@@ -10,7 +10,8 @@ from functools import cache
 from importlib.resources import files
 
 from riskset._errors import InputError
-from riskset.report.number_format import THIN, whole
+from riskset._time_units import TimeUnit
+from riskset.report.number_format import THIN, capital, whole
 
 __all__ = ["Translations", "languages"]
 
@@ -60,6 +61,25 @@ class Translations:
         """A number of things, singular or plural."""
         one, several = self._text[f"noun.{noun}"].split("|")
         return f"{whole(n)} {one if n == 1 else several}"
+
+    def units(self, unit: TimeUnit) -> dict[str, str]:
+        """Words for a unit of time that fill gaps: `unit` is singular, `units` and `Units` plural.
+
+        >>> Translations("en").units("years")
+        {'unit': 'year', 'units': 'years', 'Units': 'Years'}
+        """
+        one, several = self._text[f"noun.{unit}"].split("|")
+        return {"unit": one, "units": several, "Units": capital(several)}
+
+    def with_unit(self, shown: str, unit: TimeUnit) -> str:
+        """A number as it is shown, and its unit of time.
+
+        >>> say = Translations("en")
+        >>> say.with_unit("1", "years"), say.with_unit("0.5", "years")
+        ('1 year', '0.5 years')
+        """
+        words = self.units(unit)
+        return f"{shown} {words['unit' if shown == '1' else 'units']}"
 
     def listed(self, names: list[str]) -> str:
         """Names with commas and a last "and"."""

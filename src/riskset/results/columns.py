@@ -54,7 +54,7 @@ KINDS: dict[DisclosureKind, str] = {
 GUARDED: frozenset[DisclosureKind] = frozenset({"count", "derived", "effect", "text", "private"})
 """Kinds whose columns need a rule of `riskset.disclosure`."""
 
-Unit = Literal["", "p", "share"]
+Unit = Literal["", "p", "share", "days"]
 ClassT = TypeVar("ClassT")
 
 TYPES = {str: "text", int: "int", float: "number", bool: "bool", list[float]: "numbers"}
@@ -66,7 +66,8 @@ class ResultColumn:
     """A column of a table, whose values may be missing if it `is_optional`.
 
     `type` is one of `TYPES`; `path` has the field of the row, and of the group if it is in one.
-    `unit` is how readers see a number: as a number (""), a p value ("p") or in per cent ("share").
+    `unit` is how readers see a number: as a number (""), a p value ("p"), in per cent ("share"), or
+    as a time in the unit of the report, if it is a number of days ("days").
     """
 
     name: str

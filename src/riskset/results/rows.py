@@ -402,7 +402,7 @@ class RiskRow(OfRun, table="absolute_risks"):
     """Risk of the outcome by a time."""
 
     adjusted: bool = column("id", "whether the weights of the adjustment apply")
-    time: float = column("id", "days since the start of the time at risk")
+    time: float = column("id", "days since the start of the time at risk", unit="days")
     target_risk: float | None = column("derived", "risk in the target group", unit="share")
     target_lower: float | None = column("derived", "lower limit of its interval", unit="share")
     target_upper: float | None = column("derived", "upper limit", unit="share")
@@ -436,7 +436,7 @@ class CurveRow(OfRun, table="curves"):
     kind: str = column("id", '"survival", or "incidence" if there are competing events')
     arm: str = column("id", '"target" or "comparator"')
     cause: int = column("id", "1 = outcome, 2 = competing event")
-    time: float = column("id", "days since the start of the time at risk")
+    time: float = column("id", "days since the start of the time at risk", unit="days")
     value: float = column("derived", "survival, or cumulative incidence")
     standard_error: float | None = column("derived", "standard error of the value")
     lower: float | None = column("derived", "lower limit of its interval")
@@ -451,7 +451,7 @@ class AtRiskRow(OfRun, table="numbers_at_risk"):
 
     adjusted: bool = column("id", "whether only people kept by the adjustment count")
     arm: str = column("id", '"target" or "comparator"')
-    time: float = column("id", "days since the start of the time at risk")
+    time: float = column("id", "days since the start of the time at risk", unit="days")
     people: int | None = column("count", "number of people")
     weighted: float | None = column("derived", "sum of the weights")
     effective: float | None = column("derived", "effective sample size (Kish)")
@@ -553,7 +553,7 @@ class FollowUpRow(OfRun, table="follow_up"):
 
     arm: str = column("id", '"target" or "comparator"')
     share: float = column("id", "probability of the quantile: 0, 0.1, 0.25, 0.5, 0.75, 0.9 or 1")
-    days: float | None = column("derived", "days at risk")
+    days: float | None = column("derived", "days at risk", unit="days")
 
 
 @row_class
@@ -561,8 +561,8 @@ class FollowUpBinRow(OfRun, table="follow_up_histogram"):
     """A bin of the days at risk of the people kept; bins with few people are merged."""
 
     arm: str = column("id", '"target" or "comparator"')
-    start: float = column("id", "days at risk are above this number")
-    end: float = column("id", "days at risk are at most this number")
+    start: float = column("id", "days at risk are above this number", unit="days")
+    end: float = column("id", "days at risk are at most this number", unit="days")
     people: int | None = column("count", "number of people")
     suppressed: str = column("summary", SUPPRESSED, "")
 
@@ -593,8 +593,10 @@ class IntervalRow(OfRun, table="effect_over_time"):
     """The main effect in a time interval; intervals have equal numbers of outcomes."""
 
     interval: int = column("id", "1, 2, ...")
-    start: float = column("id", "day after which the interval begins, since the start of follow-up")
-    end: float = column("id", "last day of the interval")
+    start: float = column(
+        "id", "day after which the interval begins, since the start of follow-up", unit="days"
+    )
+    end: float = column("id", "last day of the interval", unit="days")
     target_outcomes: int = column("count", "outcomes of the target group in the interval")
     comparator_outcomes: int = column("count", "outcomes of the comparator group in the interval")
     hr: float = column("effect", "hazard ratio in the interval, from scaled Schoenfeld residuals")

@@ -10,7 +10,8 @@ from scipy.special import ndtri
 
 from riskset._errors import InputError
 from riskset._messages import Note
-from riskset._time_units import DAYS_A_YEAR
+from riskset._ticks import time_ticks
+from riskset._time_units import DAYS_A_YEAR, DAYS_IN, TimeUnit
 from riskset._types import Rows
 from riskset.cohort.adjustment import Adjustment, effective_size
 from riskset.cohort.curves import ArmCurves, incidence, survival
@@ -61,8 +62,12 @@ class DescriptionStep(StepResult, step="follow-up"):
     weeks: list[WeekRow]
 
 
-def describe(outcome: AnalysedOutcome, risk_times: tuple[float, ...]) -> DescriptionStep:
+def describe(
+    outcome: AnalysedOutcome, risk_times: tuple[float, ...], unit: TimeUnit = "days"
+) -> DescriptionStep:
     """Everything about one outcome that does not need a model.
+
+    Risks are those at `risk_times`, in days. Times of numbers at risk and bins are round in `unit`.
 
     Rows of curves and risks hold how many people each arm then has and how many had an event,
     which decides how much of them is shared.
@@ -83,9 +88,9 @@ def describe(outcome: AnalysedOutcome, risk_times: tuple[float, ...]) -> Descrip
             notes.append(Note("no_curves", (), reason.template, reason.values))
             continue
         curves += side.steps(both)
-        at_risk += side.at_risk(_breaks(both.limit))
+        at_risk += side.at_risk(_breaks(both.limit, unit))
         ends = {arm: both.curves[arm].end for arm in ARMS}
-        for note in end_notes(np.array(risk_times), ends):
+        for note in end_notes(np.array(risk_times), ends, unit):
             longer = replace(note, template=f"{note.template} Choose earlier `risk_times`.")
             notes += [] if longer in notes else [longer]
         of_side = [side.risk(both, time) for time in risk_times]
@@ -99,7 +104,7 @@ def describe(outcome: AnalysedOutcome, risk_times: tuple[float, ...]) -> Descrip
         risks=risks,
         at_risk=at_risk,
         follow_up=_follow_up(followed, adjustment),
-        bins=follow_up_bins(followed, adjustment),
+        bins=follow_up_bins(followed, adjustment, unit),
         ends=_ends(followed, adjustment),
         weeks=_weeks(followed),
     )
@@ -242,7 +247,9 @@ def _thinned(curves: ArmCurves, arm: str, times: Rows) -> Rows:
     return np.asarray(times[keep])
 
 
-def _breaks(limit: float) -> Rows:
+def _breaks(limit: float, unit: TimeUnit = "days") -> Rows:
+    if unit != "days":
+        return np.array(time_ticks(limit / DAYS_IN[unit], unit, MAX_BREAKS)) * DAYS_IN[unit]
     steps = BREAKS if limit <= 2 * DAYS_A_YEAR else LONG_BREAKS
     step = next((b for b in steps if limit / b <= MAX_BREAKS), steps[-1])
     return np.arange(0.0, limit + step * 1e-9, step)
@@ -280,13 +287,15 @@ def _follow_up(followed: Followed, adjustment: Adjustment) -> list[FollowUpRow]:
     ]
 
 
-def follow_up_bins(followed: Followed, adjustment: Adjustment) -> list[FollowUpBinRow]:
+def follow_up_bins(
+    followed: Followed, adjustment: Adjustment, unit: TimeUnit = "days"
+) -> list[FollowUpBinRow]:
     """People of each arm, of those kept, whose days at risk are in bins of equal width.
 
     A bin holds its end and not its start; the last one holds the longest follow-up of both arms.
     """
     last = float(followed.time[adjustment.kept].max(initial=0.0))
-    width = next((w for w in BIN_WIDTHS if last / w <= MAX_BINS), last / MAX_BINS)
+    width = _bin_width(last, unit)
     edges = np.arange(0.0, last + width, width)
     rows = []
     for arm in ARMS:
@@ -297,6 +306,13 @@ def follow_up_bins(followed: Followed, adjustment: Adjustment) -> list[FollowUpB
             for a, b, n in zip(edges[:-1], edges[1:], counts, strict=True)
         ]
     return rows
+
+
+def _bin_width(last: float, unit: TimeUnit) -> float:
+    """Days; round in the unit."""
+    if unit == "days" or last == 0:
+        return next((w for w in BIN_WIDTHS if last / w <= MAX_BINS), last / MAX_BINS)
+    return time_ticks(last / DAYS_IN[unit], unit, MAX_BINS)[1] * DAYS_IN[unit]
 
 
 def _ends(followed: Followed, adjustment: Adjustment) -> list[FollowUpEndRow]:

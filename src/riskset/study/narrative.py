@@ -7,6 +7,7 @@ from typing import Any
 
 from riskset._errors import counted
 from riskset._settings import as_dict
+from riskset._time_units import DAYS_IN
 from riskset._version import __version__
 from riskset.cohort.settings import Trim
 from riskset.study.sections import Analysis, CdmData, CdmOutcome, TableOutcome
@@ -169,7 +170,8 @@ def _follow_up(study: Study, analysis: Analysis) -> dict[str, str | None]:
     if not isinstance(data, CdmData):
         words = "days at risk as recorded in the data, including the first and the last day"
         if data.time_unit != "days":
-            words = f"{data.time_unit} at risk as recorded in the data, converted to days"
+            one, days = data.time_unit.removesuffix("s"), DAYS_IN[data.time_unit]
+            words = f"{data.time_unit} at risk as recorded in the data, a {one} being {days:g} days"
         return {"time_at_risk": words, "washout": None}
     entry = analysis.entry
     washout = f"at least {entry.washout_days:,} days of observation before the start of treatment"

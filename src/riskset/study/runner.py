@@ -87,10 +87,11 @@ class StudyRunner:
             self._balance(run, people)
             self._balance_in_subgroups(run, people)
         if run.is_of_interest and run.status != "empty":
-            model, times = run.analysis.model, self.study.specification.risk_times
+            model, asked = run.analysis.model, self.study.specification
+            times, unit = asked.risk_days, asked.time_unit
             key = [run.adjustment, followed.key, times, model.level, model.replicates, people.seed]
             description = self.cache.get_or_compute(
-                DescriptionStep, run.what, key, lambda: describe(people, times)
+                DescriptionStep, run.what, [*key, unit], lambda: describe(people, times, unit)
             )
             run.description = description.key
             run.take(description)

@@ -11,7 +11,7 @@ from typing import Literal
 
 from riskset._errors import InputError
 from riskset._settings import INVALID, Settings, as_dict, bad_setting, same_as, setting, settings
-from riskset._time_units import TimeUnit
+from riskset._time_units import DAYS_A_YEAR, DAYS_IN, TimeUnit
 from riskset.cohort.characteristics import Statistic
 from riskset.cohort.estimate import Model
 from riskset.cohort.settings import (
@@ -139,7 +139,7 @@ class TableData(Data):
     person: str | None = setting("the column that identifies people, if they may enter twice", None)
     index_date: str | None = setting("the column of the index date, such as 2020-01-31", None)
     time_unit: TimeUnit = setting(
-        "the unit of the times of outcomes; results are in days, of which a year has 365.25", "days"
+        "the unit of the times of outcomes; a year has 365.25 days", "days"
     )
     score: str | None = setting(
         "the column of given propensity scores; riskset then fits none", None
@@ -253,7 +253,9 @@ class TableOutcome(OutcomeDefinition):
     """An outcome or a control in a plain table."""
 
     time: str = setting(
-        "the column of the days at risk, the first and the last one counted", kw_only=True
+        "the column of the time at risk, in the `time_unit` of the data; of days, the first and "
+        "the last one are counted",
+        kw_only=True,
     )
     event: str = setting(
         "the column of what ended them: 0 = censored, 1 = outcome, 2 = competing event; or text or "
@@ -569,6 +571,11 @@ class ReportOptions:
         "what curves show; survival only without competing events", "risk"
     )
     covariates: tuple[str, ...] = setting("names or keys of covariates whose balance is listed", ())
+    time_unit: TimeUnit | None = setting(
+        "the unit of all times in the report and its exports, and of `risk_times`; left out: the "
+        "unit of the data, which is days for a CDM",
+        None,
+    )
 
 
 @settings
@@ -612,7 +619,11 @@ class Specification:
     table1: tuple[Table1Section, ...] = setting(
         "characteristics to show; left out: all covariates, or the 100 most common", ()
     )
-    risk_times: tuple[float, ...] = setting("days at which risks are reported", (365.0,), above=0)
+    risk_times: tuple[float, ...] | None = setting(
+        "times at which risks are reported, in the `time_unit` of the report; left out: a year",
+        None,
+        above=0,
+    )
     diagnostics: DiagnosticLimits = setting("limits of the diagnostics", DiagnosticLimits)
     calibration: Literal["posterior", "likelihood"] = setting(
         "how estimates are calibrated with controls", "posterior"
@@ -620,6 +631,20 @@ class Specification:
     sharing: Sharing = setting("disclosure control of the results", Sharing)
     report: ReportOptions = setting("what the report shows", ReportOptions)
     seed: int = setting("the seed of all random numbers", 1, least=0)
+
+    @property
+    def time_unit(self) -> TimeUnit:
+        """The unit of `risk_times` and of times in the report."""
+        of_data = self.data.time_unit if isinstance(self.data, TableData) else "days"
+        return self.report.time_unit or of_data
+
+    @property
+    def risk_days(self) -> tuple[float, ...]:
+        """Days at which risks are reported."""
+        unit = self.time_unit
+        if self.risk_times is None:
+            return (365.0 if unit == "days" else DAYS_A_YEAR,)
+        return tuple(time * DAYS_IN[unit] for time in self.risk_times)
 
     def column_uses(self) -> Iterator[tuple[str, tuple[str, ...]]]:
         """Names of columns or variables, and the keys of the specification that have them."""

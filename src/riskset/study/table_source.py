@@ -307,13 +307,13 @@ def _notes_on_times(time: Rows, status: Index, unit: TimeUnit) -> list[Note]:
     if unit == "days" and longest <= DAYS_A_YEAR and rate >= SUSPICIOUS_RATE:
         text = (
             "there are {rate:,.0f} outcomes per {per:,} person-years, and nobody was followed for "
-            "more than a year: if the times are not in days, set `time_unit`."
+            "more than a year: if the times are not in days, set `time_unit` of `data`."
         )
     elif longest > LONGEST_LIFE * DAYS_A_YEAR:
         values["longest"] = Value("measure", longest / DAYS_A_YEAR)
         text = (
             "the longest follow-up is {longest:,.0f} years with `time_unit` {unit}: set "
-            "`time_unit` to the unit of the times."
+            "`time_unit` of `data` to the unit of the times."
         )
     else:
         return []

@@ -4,31 +4,32 @@ from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from riskset._ticks import nice_ticks
-from riskset._time_units import DAYS_A_YEAR
+from riskset._ticks import nice_ticks, time_ticks
+from riskset._time_units import DAYS_A_YEAR, TimeUnit
 from riskset.report.axes import AxisScale, bottom_axis, left_axis, legend, mark_of
 from riskset.report.markup import Markup, join
 from riskset.report.number_format import short_percent
 from riskset.report.svg import LEFT, RIGHT, DrawnFigure, band, fit, step, text, thin
 from riskset.report.translations import Translations
 
-__all__ = ["ends_of", "risk_curves", "time_ticks"]
+__all__ = ["ends_of", "risk_curves", "time_axis"]
 
 PANEL = 280.0
 LONG = 2 * DAYS_A_YEAR
-"""Days from which on an axis counts years."""
+"""Days from which on an axis counts years in a report in days."""
 Curve = Mapping[str, Any]
 """Lists of times and values of one arm, as in `report.json`."""
 
 
-def time_ticks(last: float) -> tuple[list[float], float, str]:
-    """Times in days for an axis, the days of its unit, and the name of the unit.
+def time_axis(last: float, unit: TimeUnit) -> tuple[list[float], float, TimeUnit]:
+    """Ticks in the unit of the report, how many of these the unit of the axis has, and its name.
 
-    >>> time_ticks(800)[1:]
-    (365.25, 'years')
+    >>> time_axis(800, "days")[1:], time_axis(60, "months")[1:]
+    ((365.25, 'years'), (1.0, 'months'))
     """
-    unit, name = (DAYS_A_YEAR, "years") if last > LONG else (1.0, "days")
-    return [t * unit for t in nice_ticks(0, last / unit, 8)], unit, name
+    if unit != "days" or last <= LONG:
+        return time_ticks(last, unit), 1.0, unit
+    return [t * DAYS_A_YEAR for t in time_ticks(last / DAYS_A_YEAR, "years")], DAYS_A_YEAR, "years"
 
 
 def risk_curves(
@@ -39,13 +40,14 @@ def risk_curves(
     names: Mapping[str, str],
     say: Translations,
     shown: str,
+    unit: TimeUnit,
 ) -> DrawnFigure:
     """Panels with a title, one below the other, and lines of numbers at risk, one at each tick.
 
-    The curves are `shown` as "risk" or "survival". Times are days. The axis of survival ends at 1,
-    and starts at 0 unless all values are above a half.
+    The curves are `shown` as "risk" or "survival". Times are in `unit`. The axis of survival ends
+    at 1, and starts at 0 unless all values are above a half.
     """
-    _, unit, unit_name = time_ticks(last)
+    _, scale, of_axis = time_axis(last, unit)
     x = AxisScale(0, last)
     parts = [legend(names)]
     top = 44.0
@@ -58,8 +60,8 @@ def risk_curves(
         parts += [_curve(c, shown, x, y, ticks) for c in curves]
         top += 26 + PANEL
         last_panel = name == panels[-1][0]
-        axis_title = say(f"axis.{unit_name}") if last_panel else ""
-        parts.append(bottom_axis(x, top, ticks, axis_title, lambda t: f"{t / unit:g}"))
+        axis_title = say("axis.time", **say.units(of_axis)) if last_panel else ""
+        parts.append(bottom_axis(x, top, ticks, axis_title, lambda t: f"{t / scale:g}"))
         top += 50 if last_panel else 34
     parts.append(text(0, top + 18, say("curves.at_risk"), "label strong"))
     for label, numbers in at_risk:

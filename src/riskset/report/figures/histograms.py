@@ -3,8 +3,9 @@
 from collections.abc import Mapping, Sequence
 
 from riskset._ticks import nice_ticks
+from riskset._time_units import TimeUnit
 from riskset.report.axes import AxisScale, bottom_axis, key, left_axis, legend
-from riskset.report.figures.curves import time_ticks
+from riskset.report.figures.curves import time_axis
 from riskset.report.markup import Markup, join
 from riskset.report.number_format import short_percent
 from riskset.report.svg import (
@@ -64,17 +65,23 @@ def overlap_figure(
 
 
 def follow_up_figure(
-    bars: Mapping[str, Sequence[Bar]], names: Mapping[str, str], say: Translations
+    bars: Mapping[str, Sequence[Bar]], names: Mapping[str, str], say: Translations, unit: TimeUnit
 ) -> DrawnFigure:
-    """Days at risk."""
+    """Time at risk, in `unit`."""
     top = 56.0
     width = min(end - start for of_arm in bars.values() for start, end, *_ in of_arm)
     x = AxisScale(0, max(of_arm[-1][1] for of_arm in bars.values() if of_arm))
-    ticks, unit, unit_name = time_ticks(x.high)
+    ticks, scale, of_axis = time_axis(x.high, unit)
     bottom = top + 2 * HEIGHT
     content = join(
         _halves(bars, width, x, top, names, say),
-        bottom_axis(x, bottom, ticks, say(f"axis.{unit_name}"), lambda t: f"{t / unit:g}"),
+        bottom_axis(
+            x,
+            bottom,
+            ticks,
+            say("axis.time", **say.units(of_axis)),
+            lambda t: f"{t / scale:g}",
+        ),
     )
     return DrawnFigure(bottom + 50, content)
 

@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from riskset._ticks import log_ticks, nice_ticks, ratio_ticks
+from riskset._time_units import DAYS_IN, TimeUnit
 from riskset.report.axes import AxisScale, bottom_axis, key, left_axis, legend, mark_of
 from riskset.report.markup import Markup, join
 from riskset.report.svg import LEFT, RIGHT, DrawnFigure, box, circle, line, step
@@ -21,7 +22,7 @@ def log_log_figure(
     names: Mapping[str, str],
     say: Translations,
 ) -> DrawnFigure:
-    """Step functions of log(-log S) by days on a logarithmic axis, for each arm."""
+    """Step functions of log(-log S) by time on a logarithmic axis, for each arm."""
     times = [t for curve in points.values() for t, _ in curve]
     values = [v for curve in points.values() for _, v in curve]
     x = AxisScale(min(times), max(times), is_log=True)
@@ -30,7 +31,7 @@ def log_log_figure(
     parts: list[Markup] = [
         legend(names),
         left_axis(y, x, nice_ticks(y.low, y.high), say("log_log.axis")),
-        _days(x, say),
+        _time(x, say),
     ]
     for arm, curve in points.items():
         placed = [(x(t), y(v)) for t, v in curve]
@@ -40,25 +41,26 @@ def log_log_figure(
     return DrawnFigure(BOTTOM + 50, join(*parts))
 
 
-def _days(x: AxisScale, say: Translations) -> Markup:
-    return bottom_axis(x, BOTTOM, log_ticks(x.low, x.high), say("proportional.days"))
+def _time(x: AxisScale, say: Translations) -> Markup:
+    return bottom_axis(x, BOTTOM, log_ticks(x.low, x.high), say("proportional.time"))
 
 
 def over_time_figure(
     intervals: Sequence[Mapping[str, float]],
     constant: float,
     say: Translations,
+    unit: TimeUnit,
 ) -> DrawnFigure:
-    """Hazard ratios of intervals of time (days) with their limits; the constant one as a line."""
+    """Hazard ratios of intervals of time, in `unit`, with their limits; a line for the constant."""
     ratios = [row[key] for row in intervals for key in ("hr", "hr_lower", "hr_upper")]
     ratio = ratio_ticks([*ratios, constant])
     # As on the other figure; intervals with equal numbers of outcomes are short at the start.
-    first = min(1.0, intervals[0]["end"] / 2)
+    first = min(1 / DAYS_IN[unit], intervals[0]["end"] / 2)
     x = AxisScale(first, intervals[-1]["end"], is_log=True)
     y = AxisScale(ratio[0], ratio[-1], BOTTOM, TOP, is_log=True)
     parts: list[Markup] = [
         left_axis(y, x, ratio, say("forest.axis")),
-        _days(x, say),
+        _time(x, say),
         line(LEFT, y(1), RIGHT, y(1), "axis"),
     ]
     for row in intervals:

@@ -3,11 +3,12 @@
 from bisect import bisect_right
 from typing import Any
 
+from riskset._time_units import TimeUnit
 from riskset.disclosure.rows import ARMS
-from riskset.report.figures.curves import ends_of, risk_curves, time_ticks
+from riskset.report.figures.curves import ends_of, risk_curves, time_axis
 from riskset.report.figures.lines import weeks_figure
 from riskset.report.markup import Markup
-from riskset.report.number_format import differs, percent, short, significant, whole
+from riskset.report.number_format import differs, percent, significant, whole
 from riskset.report.page import Facts, Page, ReportRow, TableColumn
 from riskset.report.source import ReportPart, masks
 from riskset.report.svg import thin
@@ -29,7 +30,7 @@ def collect(part: ReportPart) -> dict[str, Any]:
     content = [_thinned(curve, shown) for curve in _curves(rows, shown)]
     last = max((c["time"][-1] for c in content), default=0.0)
     at_risk = part.read(AtRiskRow, adjusted=True)
-    times = _tick_times(at_risk, last)
+    times = _tick_times(at_risk, last, part.source.time_unit)
     weeks = _weeks(part.read(WeekRow))
     return {
         "kind": kind,
@@ -80,10 +81,10 @@ def _thinned(curve: ReportRow, shown: str) -> ReportRow:
     return curve | {name: [curve[name][k] for k in kept] for name in names}
 
 
-def _tick_times(at_risk: list[AtRiskRow], last: float) -> list[float]:
+def _tick_times(at_risk: list[AtRiskRow], last: float, unit: TimeUnit) -> list[float]:
     """Times of which the numbers at risk are known, a handful, as round as they come."""
     known = sorted({row.time for row in at_risk if row.time <= last})
-    wanted = time_ticks(last)[0] if last > 0 else []
+    wanted = time_axis(last, unit)[0] if last > 0 else []
     exact = [t for t in wanted if t in known]
     if len(exact) >= 3 or not known:
         return exact or wanted
@@ -177,9 +178,11 @@ def _risks(page: Page, content: Facts) -> Markup:
         curves = [c for c in reversed(content["curves"]) if c["cause"] == cause]
         panels.append((_panel_title(page, cause), curves))
     rows = tables["at_risk"]
-    ticks = [row["time"] for row in rows] or time_ticks(content["last"])[0]
+    ticks = [row["time"] for row in rows] or time_axis(content["last"], page.time_unit)[0]
     numbers = _numbers(page, rows)
-    drawn = risk_curves(panels, numbers, ticks, content["last"], page.arms, say, shown)
+    drawn = risk_curves(
+        panels, numbers, ticks, content["last"], page.arms, say, shown, page.time_unit
+    )
     more = []
     if content["asked_for"] != shown:
         more.append(say("curves.caption_no_survival"))
@@ -188,7 +191,7 @@ def _risks(page: Page, content: Facts) -> Markup:
     if any(not c["adjusted"] for c in content["curves"]):
         more.append(say("curves.caption_crude"))
     more.append(say("curves.caption_end", n=page.min_cell_count))
-    columns = [TableColumn(say("axis.days"), ("time",), lambda t: short(t, 5), False)]
+    columns = [TableColumn(say("axis.time"), ("time",), page.time, False)]
     for arm, label in page.arms.items():
         keys = (f"{arm}_{shown}", f"{arm}_lower", f"{arm}_upper")
         columns.append(TableColumn.interval(label, keys, percent))
@@ -222,7 +225,7 @@ def _at_end(page: Page, rows: list[ReportRow], shown: str) -> str:
     if not known:
         return page.say(f"{shown}_curves.title")
     values = {letter: percent(known[-1][key]) for letter, key in keys.items()}
-    return page.say(f"{shown}_curves.at_end", days=short(known[-1]["time"], 5), **values)
+    return page.say(f"{shown}_curves.at_end", time=page.duration(known[-1]["time"]), **values)
 
 
 def _weeks_figure(page: Page, rows: list[ReportRow]) -> Markup:

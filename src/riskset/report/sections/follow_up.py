@@ -7,7 +7,7 @@ from riskset.disclosure.rows import ARMS
 from riskset.report.figures.bars import ends_figure
 from riskset.report.figures.histograms import follow_up_figure
 from riskset.report.markup import Markup, join
-from riskset.report.number_format import percent, short, whole
+from riskset.report.number_format import percent, whole
 from riskset.report.page import Facts, Page, ReportRow, TableColumn
 from riskset.report.source import ReportPart, masks, record
 from riskset.results.rows import FollowUpBinRow, FollowUpEndRow, FollowUpRow
@@ -75,29 +75,29 @@ def _histogram(page: Page, rows: list[ReportRow], quantiles: list[ReportRow]) ->
     medians = {row["arm"]: row.get("q50") for row in quantiles}
     columns = [
         page.arm_column(),
-        TableColumn.number(say("column.start"), "start", 4),
-        TableColumn.number(say("column.end"), "end", 4),
+        page.time_column("column.start", "start"),
+        page.time_column("column.end", "end"),
         *page.columns(FollowUpBinRow, "people"),
         TableColumn(say("follow_up.share"), ("share",), percent),
     ]
     return page.figure(
         "follow_up",
-        follow_up_figure(bars, page.arms, say),
+        follow_up_figure(bars, page.arms, say, page.time_unit),
         page.table("histogram", say("follow_up.title"), columns, rows),
-        t=short(medians.get("target"), 5),
-        c=short(medians.get("comparator"), 5),
-        days=whole(max(row["end"] for row in rows)),
+        t=page.duration(medians.get("target")),
+        c=page.duration(medians.get("comparator")),
+        end=page.duration(max(row["end"] for row in rows)),
     )
 
 
 def _quantiles(page: Page, rows: list[ReportRow]) -> Markup:
     # The minimum and the maximum are never shared.
-    known = {key for row in rows for key, days in row.items() if days is not None}
+    known = {key for row in rows for key, time in row.items() if time is not None}
     columns = [page.arm_column()]
     for key in rows[0]:
         if key != "arm" and key in known:
             title = page.say.label("quantile", key)
-            columns.append(TableColumn(title, (key,), lambda v: short(v, 5)))
+            columns.append(TableColumn(title, (key,), page.time))
     return page.table("quantiles", page.say("follow_up.quantiles"), columns, rows)
 
 

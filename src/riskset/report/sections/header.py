@@ -40,6 +40,7 @@ def collect_about(part: ReportPart) -> dict[str, Any]:
         "competing": competing,
         "has_competing": bool(competing or any(arm.competing for arm in arms)),
         "analysis": source.label("analyses", main.analysis),
+        "time_unit": source.time_unit,
         "time_at_risk": part.analysis["words"].get("time_at_risk"),
         "threshold": (part.adjustment and part.adjustment.threshold) or 0.1,
         "status": estimate.status if main.status == "ok" and estimate is not None else main.status,

@@ -261,9 +261,7 @@ def _risks_table(page: Page, rows: list[ReportRow]) -> Markup | None:
     sides = {True: say("side.after"), False: say("side.before")}
     shown = [row | {"side": sides[row["adjusted"]]} for row in rows]
     columns = [
-        TableColumn(
-            say("result.time"), ("time",), lambda t: say("result.at", days=whole(t)), False
-        ),
+        TableColumn(say("result.time"), ("time",), page.duration, False),
         *(
             TableColumn.interval(label, (f"{arm}_risk", f"{arm}_lower", f"{arm}_upper"), percent)
             for arm, label in page.arms.items()

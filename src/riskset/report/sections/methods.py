@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from riskset._time_units import DAYS_IN
 from riskset.report.markup import Markup, spans_as_code, tag
 from riskset.report.number_format import capital, short
 from riskset.report.page import Facts, Page
@@ -55,6 +56,8 @@ def render(page: Page, content: Facts) -> Markup:
     key = "methods.data_dates" if data["start"] and data["end"] else "methods.data"
     parts = [say("methods.design"), say(key, **data)]
     parts += [say(f"methods.{key}", words=words) for key, words in content["sentences"].items()]
+    if page.time_unit != "days":
+        parts.append(say("methods.time_unit", days=short(DAYS_IN[page.time_unit], 6)))
     if page.about["has_competing"]:
         what = page.about["competing"] or say("question.coded_competing")
         parts.append(say("methods.competing", what=what))

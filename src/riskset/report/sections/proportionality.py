@@ -6,7 +6,7 @@ from typing import Any
 from riskset.disclosure.rows import ARMS
 from riskset.report.figures.over_time import log_log_figure, over_time_figure
 from riskset.report.markup import Markup, join
-from riskset.report.number_format import short, significant, whole, with_limits
+from riskset.report.number_format import significant, whole, with_limits
 from riskset.report.page import Facts, Page, ReportRow, TableColumn
 from riskset.report.source import ReportPart, record
 from riskset.results.rows import CurveRow, IntervalRow
@@ -118,11 +118,11 @@ def _log_log_figure(page: Page, kind: str, rows: list[ReportRow], points: Points
     say = page.say
     columns = [
         page.arm_column(),
-        TableColumn.number(say("axis.days"), "time", 4),
+        page.time_column("axis.time", "time"),
         TableColumn.number(say(f"log_log.of_{kind}"), "survival", 4),
         TableColumn.number(say("log_log.axis"), "log_log"),
     ]
-    (t_days, t), (c_days, c) = (points[arm][-1] for arm in ARMS)
+    (t_time, t), (c_time, c) = (points[arm][-1] for arm in ARMS)
     return page.figure(
         "log_log",
         log_log_figure(points, page.arms, say),
@@ -130,8 +130,8 @@ def _log_log_figure(page: Page, kind: str, rows: list[ReportRow], points: Points
         method=say(f"log_log.{kind}"),
         t=significant(t),
         c=significant(c),
-        t_days=short(t_days, 5),
-        c_days=short(c_days, 5),
+        t_time=page.time(t_time),
+        c_time=page.time(c_time),
     )
 
 
@@ -139,8 +139,8 @@ def _over_time(page: Page, rows: list[ReportRow], constant: float) -> Markup:
     say = page.say
     group = say("column.outcomes")
     columns = [
-        TableColumn.number(say("column.start"), "start", 4),
-        TableColumn.number(say("column.end"), "end", 4),
+        page.time_column("column.start", "start"),
+        page.time_column("column.end", "end"),
         *(
             TableColumn(label, (f"{arm}_outcomes",), whole, group=group)
             for arm, label in page.arms.items()
@@ -149,7 +149,7 @@ def _over_time(page: Page, rows: list[ReportRow], constant: float) -> Markup:
     ]
     return page.figure(
         "over_time",
-        over_time_figure(rows, constant, say),
+        over_time_figure(rows, constant, say, page.time_unit),
         page.table("over_time", say("over_time.title"), columns, rows),
         n=len(rows),
         first=with_limits(rows[0], "hr"),
