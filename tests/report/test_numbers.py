@@ -244,7 +244,7 @@ def test_every_status_has_words():
 def test_report_is_a_module_and_knows_its_languages():
     from riskset.report.translations import languages
 
-    assert rs.report.__all__ == ["write"]
+    assert rs.report.__all__ == ["export", "write"]
     assert languages() == ("en",)
 
 
