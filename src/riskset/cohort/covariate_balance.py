@@ -415,7 +415,7 @@ def _side(
 ) -> Side:
     target, comparator = arms.target, arms.comparator
     smd = _ratio(target, comparator, unit)
-    p = _p_value(smd, variance, threshold)
+    p = difference_p_value(smd, variance, threshold)
     with np.errstate(invalid="ignore"):
         fine = np.abs(smd) < threshold if alpha is None else p * p.size > alpha
     return Side(
@@ -481,7 +481,8 @@ def _strata_spread(design: Design, adjustment: Adjustment, runtime: Runtime) -> 
     return total
 
 
-def _p_value(smd: Features, variance: Features, threshold: float) -> Features:
+def difference_p_value(smd: Features, variance: Features, threshold: float) -> Features:
+    """p values (p,) of the hypothesis that absolute differences are at the threshold."""
     with np.errstate(divide="ignore", invalid="ignore"):
         error = np.sqrt(variance)
         size = np.abs(smd)

@@ -21,8 +21,9 @@ from riskset.data.dates import read_day
 from riskset.data.design import Design
 from riskset.data.files import open_file
 from riskset.data.frame import FrameEncoder
+from riskset.data.incomplete import Donors, IncompleteColumn, completed_table, read_incomplete
 from riskset.data.long_covariates import open_covariates, with_covariates
-from riskset.data.missing_values import MissingRule
+from riskset.data.missing_values import MissingRule, missing_rows_of
 from riskset.data.notes import notes_on_missing
 from riskset.data.outcome_columns import identified
 from riskset.data.schema import LongOptions
@@ -38,7 +39,15 @@ from riskset.data.table import (
 )
 from riskset.data.table_files import CovariateFile, Duplicates, UnknownRows
 
-__all__ = ["ColumnKind", "CohortTableFile", "columns_of", "covariates_of", "read_columns"]
+__all__ = [
+    "ColumnKind",
+    "CohortTableFile",
+    "columns_of",
+    "covariates_of",
+    "incomplete_covariates",
+    "names_with_gaps",
+    "read_columns",
+]
 
 WRITE_DATES = "store dates as dates, or write them as 2020-01-31 or 20200131."
 
@@ -104,19 +113,23 @@ def covariates_of(
     reference: Mapping[str, str] | None = None,
     missing: MissingRule = "error",
     labels: CovariateLabels | None = None,
+    donors: Donors | None = None,
 ) -> tuple[Design, tuple[Note, ...]]:
     """Covariates of everybody, in a file that is mapped into memory.
 
     `columns` of the table are covariates; see `FrameEncoder.fit` for `reference` and `missing`. Of
     `labels`, only the references count here; the design keeps the names of the columns.
     `long` is a long table (row, covariate, value) with `covariate_columns`, or a design. If
-    `design_file` (.rsd) exists it is opened, otherwise it is written.
+    `design_file` (.rsd) exists it is opened, otherwise it is written. Rows without a value have that
+    of their `donors`.
     """
     if design_file.exists():
         return Design.open(design_file, verify=False), ()
     long_design = design_file.with_name(f".{design_file.stem}-long.rsd")
     with Database() as database:
         table = identified(people.open(database), people.id, must_be_unique=long is not None)
+        if donors:
+            table = completed_table(table, donors)
         labels = labels or CovariateLabels()
         references = labels.references(reference, table, columns)
         encoder, wide = FrameEncoder.fit(table, columns, references, missing)
@@ -145,6 +158,22 @@ def covariates_of(
             long_design.unlink(missing_ok=True)
         notes = (*notes_on_missing(table, encoder), *notes, *unknown)
     return Design.open(design_file, verify=False), notes
+
+
+def names_with_gaps(people: CohortTableFile, columns: Sequence[str]) -> tuple[str, ...]:
+    """Those of some columns in which values are missing."""
+    with Database() as database:
+        table = people.open(database)
+        return tuple(name for name in columns if missing_rows_of(table.array(name)).any())
+
+
+def incomplete_covariates(
+    people: CohortTableFile, columns: Sequence[str]
+) -> list[IncompleteColumn]:
+    """Covariates of a table of people as imputation models see them."""
+    with Database() as database:
+        table = identified(people.open(database), people.id, must_be_unique=False)
+        return read_incomplete(table, columns)
 
 
 def _events(table: Table, name: str, array: "pa.ChunkedArray") -> AnyArray:

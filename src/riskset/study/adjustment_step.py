@@ -12,7 +12,7 @@ from riskset._errors import InputError
 from riskset._messages import Note, Sentence, Value
 from riskset._types import AnyArray, Rows, is_number
 from riskset.cohort.adjustment import Adjustment, AdjustmentStatus, Estimand, Kind, Step
-from riskset.cohort.covariate_balance import balance
+from riskset.cohort.covariate_balance import Balance, balance
 from riskset.cohort.matching import match
 from riskset.cohort.overlap import preference_score, score_bars
 from riskset.cohort.population import Population
@@ -43,7 +43,8 @@ class AdjustmentStep(StepResult, step="adjustment"):
     """A `riskset.cohort.Adjustment`, without the population that it is of.
 
     `status` may have another reason to stop the run than `adjustment_status`. `score` and `share`
-    are those of a score that was fitted again after trimming.
+    are those of a score that was fitted again after trimming. `pooled` is the row of an adjustment
+    that is the mean of those of completed data sets.
     """
 
     kind: Kind
@@ -56,6 +57,7 @@ class AdjustmentStep(StepResult, step="adjustment"):
     preference: list[PreferenceRow]
     score: AnyArray | None = None
     share: float | None = None
+    pooled: AdjustmentRow | None = None
 
     def of(self, population: Population) -> Adjustment:
         """The adjustment of a population."""
@@ -75,6 +77,8 @@ class AdjustmentStep(StepResult, step="adjustment"):
 
     def row(self, population: Population) -> AdjustmentRow:
         """What the table of adjustments says of it alone."""
+        if self.pooled is not None:
+            return self.pooled
         adjustment = self.of(population)
         target, comparator = adjustment.effective_sizes()
         details, borders = adjustment.details, None
@@ -200,7 +204,7 @@ class BalanceStep(StepResult, step="balance"):
 def balance_of(people: AnalysedPeople, sections: Sequence[Table1Section]) -> BalanceStep:
     """The balance of every covariate, as columns, and its summary."""
     measured = balance(people.cohort.design, people.people, settings=people.analysis.balance)
-    characteristics, missing = describe_people(people, measured, sections)
+    characteristics, missing = _table1(people, measured, sections)
     before, after = measured.summary("before"), measured.summary("after")
     summary: dict[str, Any] = {
         "n_covariates": len(measured.names),
@@ -230,6 +234,19 @@ def balance_of(people: AnalysedPeople, sections: Sequence[Table1Section]) -> Bal
         characteristics=characteristics,
         columns={name: _array(column) for name, column in measured.columns().items()},
     )
+
+
+def _table1(
+    people: AnalysedPeople, measured: Balance, sections: Sequence[Table1Section]
+) -> tuple[list[CharacteristicRow], list[str]]:
+    """The table of characteristics, of covariates as they were before missing ones were imputed."""
+    observed = people.cohort.observed
+    if observed is not None:
+        people = dataclasses.replace(
+            people, cohort=dataclasses.replace(people.cohort, design=observed)
+        )
+        measured = balance(observed, people.people, settings=people.analysis.balance)
+    return describe_people(people, measured, sections)
 
 
 def _array(column: AnyArray) -> AnyArray:

@@ -1,6 +1,8 @@
 """What became of one estimate that a study asks for, and of those of one analysis together."""
 
+import dataclasses
 from dataclasses import dataclass, field
+from typing import Self
 
 from riskset._messages import Note, Sentence
 from riskset.cohort.diagnostics import BalanceFacts, Diagnostics, gate
@@ -22,6 +24,7 @@ class AdjustedPeople:
 
     `step` and `reason` say where and why the run stopped, if its `status` is not "ok". Steps are
     kept by their keys: `ps` is that of the propensity score. `notes` are pairs (step, note).
+    `data_set` is that of an analysis of one completed data set, from which others are pooled.
     """
 
     comparison: Comparison
@@ -35,11 +38,20 @@ class AdjustedPeople:
     equipoise: float | None = None
     balance: BalanceStep | None = None
     notes: list[tuple[str, Note]] = field(default_factory=list)
+    data_set: int | None = None
 
     @property
     def what(self) -> str:
         """Names for the record of times."""
-        return f"{self.comparison.names}, {self.analysis_name}"
+        return f"{self.comparison.names}, {self.analysis_name}{self._of_data_set}"
+
+    @property
+    def _of_data_set(self) -> str:
+        return "" if self.data_set is None else f", data set {self.data_set + 1}"
+
+    def alone(self, data_set: int) -> Self:
+        """The same in one completed data set, without notes."""
+        return dataclasses.replace(self, data_set=data_set, notes=[])
 
     def stop(self, step: str, status: str, reason: Sentence | None) -> None:
         """Stop with a status, unless it is "ok" or an earlier step has stopped."""
@@ -82,7 +94,7 @@ class EstimateRun(AdjustedPeople):
     @property
     def what(self) -> str:
         """Names for the record of times."""
-        return ", ".join(self.names.values())
+        return ", ".join(self.names.values()) + self._of_data_set
 
     @property
     def main(self) -> EstimateRow | None:

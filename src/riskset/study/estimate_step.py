@@ -71,6 +71,7 @@ def crude(people: AnalysedOutcome) -> EstimateStep:
     model = dataclasses.replace(people.analysis.model, **changes)  # type: ignore[arg-type]
     plain = dataclasses.replace(
         people,
+        cohort=dataclasses.replace(people.cohort, data_set=None),  # it uses no covariate
         people=people.followed.people,
         analysis=dataclasses.replace(people.analysis, model=model),
     )
@@ -182,14 +183,14 @@ def _fit(
         "model": kind,
         "penalty": penalty,
         "tidy": False,
-        "profile": "adaptive" if profile else None,
+        "profile": "adaptive" if profile and people.cohort.data_set is None else None,
         "time_intervals": time_intervals,
         "seed": people.seed,
     }
     changes |= {"ties": "breslow"} if is_finegray else {}
     changes |= {} if is_finegray else {"censoring_weights": "none", "censoring_group": None}
     changes |= {} if reading is None else {"reading": reading}
-    return fit_outcome(
+    estimate = fit_outcome(
         people.followed.outcome,
         people.people,
         settings=OutcomeModel(**people.analysis.model.values(OutcomeModel) | changes),
@@ -197,6 +198,16 @@ def _fit(
         interactions=interactions,
         checkpoint=checkpoint and checkpoint.with_stem(f"{checkpoint.stem}-{kind}"),
     )
+    return estimate if people.cohort.data_set is None else _poolable(estimate)
+
+
+def _poolable(estimate: Estimate) -> Estimate:
+    """With the standard error of the information instead of a profile, which has none to pool."""
+    if estimate.sensitivity is not None:
+        estimate = dataclasses.replace(estimate, sensitivity=_poolable(estimate.sensitivity))
+    if estimate.interval != "profile" or not np.isfinite(estimate.se_model):
+        return estimate
+    return _normal(estimate, estimate.log_hr, estimate.se_model)
 
 
 def _row(estimate: Estimate, role: str, label: str) -> EstimateRow:

@@ -2,13 +2,14 @@
 
 import dataclasses
 import functools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from riskset._messages import Note, Sentence, Value
 from riskset._progress import ProgressBar
 from riskset._settings import as_dict
+from riskset.cohort.population import Population
 from riskset.results.rows import EstimateRow
 from riskset.study.adjustment_step import AdjustmentStep, BalanceStep, adjust, balance_of
 from riskset.study.cache import StepCache
@@ -16,15 +17,23 @@ from riskset.study.controls import calibrated
 from riskset.study.description_step import DescriptionStep, describe
 from riskset.study.estimate_run import AdjustedPeople, AnalysisRuns, EstimateRun
 from riskset.study.estimate_step import EstimateStep, crude, estimates, subgroup_estimates
+from riskset.study.pooled_runs import pool_estimates, pool_people
 from riskset.study.propensity_step import ScoreStep, fit_score, given_score
 from riskset.study.sections import Analysis, Comparison
-from riskset.study.source import AnalysedOutcome, AnalysedPeople, StudySource, people_key
+from riskset.study.source import (
+    AnalysedOutcome,
+    AnalysedPeople,
+    Followed,
+    StudySource,
+    people_key,
+)
 from riskset.study.specification import Study
 from riskset.study.subgroup_balance import SubgroupBalanceStep, subgroup_balance
 
 __all__ = ["StudyRunner"]
 
 PeopleT = TypeVar("PeopleT", bound=AnalysedPeople)
+RunT = TypeVar("RunT", bound=AdjustedPeople)
 
 ADJUSTMENTS = ("trim", "match", "stratify", "weight")
 NO_ADJUSTMENT = dict.fromkeys(ADJUSTMENTS)
@@ -68,10 +77,37 @@ class StudyRunner:
     ) -> AdjustedPeople:
         """How alike the arms are before anybody is left out for an outcome."""
         shared = AdjustedPeople(comparison=comparison, analysis_name=name, analysis=analysis)
-        people = self._adjust(shared, self._scored(shared, self._start(shared)))
-        if shared.status == "ok":
-            self._balance(shared, people)
+        start = self._start(shared)
+
+        def once(run: AdjustedPeople, start: AnalysedPeople) -> Population:
+            people = self._adjust(run, self._scored(run, start))
+            if run.status == "ok":
+                self._balance(run, people)
+            return people.people.population
+
+        self._in_every_data_set(shared, start, once)
         return shared
+
+    def _in_every_data_set(
+        self,
+        run: RunT,
+        start: AnalysedPeople,
+        once: Callable[[RunT, AnalysedPeople], Population],
+    ) -> None:
+        """Do it once, or if missing values are imputed, in each completed data set, and pool."""
+        cohort = start.cohort
+        if cohort.completed is None or run.status != "ok":
+            once(run, start)
+            return
+        runs, populations = [], []
+        for k in range(cohort.n_datasets):
+            one = run.alone(k)
+            populations.append(once(one, dataclasses.replace(start, cohort=cohort.completed(k))))
+            runs.append(one)
+        if isinstance(run, EstimateRun):
+            pool_estimates(run, cast("list[EstimateRun]", runs), populations, self.cache)
+        else:
+            pool_people(run, runs, populations, self.cache)
 
     def _run_outcome(self, run: EstimateRun) -> None:
         """One estimate, with all that it needs and all that describes it."""
@@ -79,6 +115,12 @@ class StudyRunner:
         followed = self.source.follow(run.comparison, run.analysis, run.outcome_name)
         run.notes += [("cohort", note) for note in start.cohort.notes]
         run.notes += [("follow-up", note) for note in followed.notes]
+        self._in_every_data_set(run, start, lambda one, own: self._outcome_of(one, own, followed))
+
+    def _outcome_of(
+        self, run: EstimateRun, start: AnalysedPeople, followed: Followed
+    ) -> Population:
+        """Score, adjustment, description and estimates of the data, or of a completed data set."""
         scored = self._scored(run, dataclasses.replace(start, people=followed.people))
         followed = dataclasses.replace(followed, people=scored.people)
         people = self._adjust(run, AnalysedOutcome(**vars(scored), followed=followed))
@@ -96,6 +138,7 @@ class StudyRunner:
             run.description = description.key
             run.take(description)
         self._estimate(run, people)
+        return people.people.population
 
     def _start(self, run: AdjustedPeople) -> AnalysedPeople:
         """The people whom outcomes share; what is wrong with their cohort stops the run."""
@@ -184,7 +227,7 @@ class StudyRunner:
                 plain |= {"replicates": model["replicates"], "seed": people.seed}
             if model["kind"] == "finegray":
                 plain |= {"censoring_weights": model["censoring_weights"]}
-            key: list[object] = [cohort.key, followed.key, plain]
+            key: list[object] = [cohort.base or cohort.key, followed.key, plain]
             compute = functools.partial(crude, people)
             steps.append(
                 self.cache.get_or_compute(

@@ -26,7 +26,7 @@ from riskset.cohort.settings import (
     Weight,
 )
 from riskset.data.database import checked_amount
-from riskset.data.missing_values import MissingRule
+from riskset.imputation.settings import Imputation
 from riskset.model.penalty import L1, L2, Penalty
 from riskset.omop.analyses import DEFAULT
 from riskset.omop.concepts import ConceptItem, ConceptSet
@@ -74,7 +74,7 @@ NUMBERS = ("age", YEAR)
 
 
 @settings
-class TableCovariates:
+class TableCovariates(Settings):
     """Where the covariates of a table of people are."""
 
     table: str | None = setting("long table (row, covariate, value), or a design (.rsd)", None)
@@ -92,16 +92,39 @@ class TableCovariates:
     reference: dict[str, str] = setting(
         "the reference levels of columns of text; left out: the first level of each", dict
     )
-    missing: MissingRule = setting(
-        "what to do with missing values: refuse them, or give each column an indicator of them",
+    missing: Literal["error", "indicator", "impute"] = setting(
+        "what to do with missing values: refuse them, give each column an indicator of them, or "
+        "impute them several times and pool the results",
         "error",
     )
+    impute: Imputation = setting("how missing values are imputed", Imputation)
     unknown_rows: Literal["error", "drop"] = setting(
         "what to do with entries of people who are not in the table", "error"
     )
     duplicates: Literal["error", "sum", "max"] = setting(
         "what to do with covariates that are given twice for one row", "error"
     )
+
+    @property
+    def is_imputed(self) -> bool:
+        """Whether missing values are to be imputed."""
+        return self.missing == "impute"
+
+    def contradictions(self) -> Iterator[InputError]:
+        """Only columns of the table of people are imputed, if that is asked for."""
+        if self.is_imputed and self.table is not None:
+            yield bad_setting(
+                "missing",
+                "`missing: impute` needs all covariates in the table of people, but `table` names "
+                "another file.",
+                "put the covariates into columns of the table of people.",
+            )
+        if not self.is_imputed and self.impute != Imputation():
+            yield bad_setting(
+                "impute",
+                f"`impute` has settings, but `missing` is {self.missing}.",
+                "set missing: impute, or leave impute out.",
+            )
 
 
 @settings

@@ -1,7 +1,7 @@
 """The people of a comparison, their covariates, and what became of them, whatever the data."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -41,6 +41,10 @@ class ComparisonCohort:
     of each covariate, where these are known, and `covariate_labels` what readers call them, which
     are the names of the design. `problem` is the status and the reason why the
     comparison cannot be studied.
+
+    If missing values are imputed, `completed` gives the cohort in one of `n_datasets` completed data
+    sets. Such a cohort has the number of its `data_set`, the key of the cohort that it comes from
+    (`base`), and the covariates as they were `observed`, with indicators of missing values.
     """
 
     key: str
@@ -52,6 +56,11 @@ class ComparisonCohort:
     covariate_labels: CovariateLabels = field(default_factory=CovariateLabels)
     problem: tuple[str, Sentence] | None = None
     notes: Sequence[Note] = ()
+    n_datasets: int = 0
+    completed: Callable[[int], "ComparisonCohort"] | None = None
+    data_set: int | None = None
+    base: str | None = None
+    observed: Design | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,5 +1,7 @@
 """The people of a study from a plain table with one row for each exposure."""
 
+import dataclasses
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,12 +22,19 @@ from riskset.data.cohort_table import (
     ColumnKind,
     columns_of,
     covariates_of,
+    incomplete_covariates,
+    names_with_gaps,
     read_columns,
 )
 from riskset.data.covariate_labels import CovariateLabels
+from riskset.data.design import Design
 from riskset.data.documents import checksum
+from riskset.data.incomplete import Donors, IncompleteColumn
+from riskset.data.missing_values import MissingRule
+from riskset.imputation.chain import Chain
 from riskset.results.rows import ConceptRow
 from riskset.study.cache import StepCache, digest
+from riskset.study.imputation_step import ImputationStep, imputation_models, impute_covariates
 from riskset.study.sections import (
     YEAR,
     Analysis,
@@ -37,7 +46,7 @@ from riskset.study.sections import (
 from riskset.study.source import ComparisonCohort, Followed, label_file
 from riskset.study.specification import Study
 from riskset.study.validation import file_fault, name_fault
-from riskset.study.variables import label_people
+from riskset.study.variables import Labels, label_people
 
 __all__ = ["TableColumns", "TableSource"]
 
@@ -69,19 +78,11 @@ class TableSource:
         self._check_people()
         # Those that an earlier version of the package kept have levels in another order.
         self._key = digest("read levels in their order", prints, study.settings["data"])
-        design, notes = covariates_of(
-            used.file,
-            used.covariates,
-            used.long,
-            cache.path("covariates", f"{digest(self._key, used.covariates)}.rsd"),
-            duplicates=data.covariates.duplicates,
-            unknown_rows=data.covariates.unknown_rows,
-            covariate_columns=data.covariates.covariate_columns,
-            reference=data.covariates.reference,
-            missing=data.covariates.missing,
-            labels=self.covariate_labels,
-        )
-        self.design = self.covariate_labels.labelled(design)
+        self._cache = cache
+        self.design, notes = self._read_covariates()
+        self._gaps: tuple[str, ...] = ()
+        if data.covariates.is_imputed:
+            self._gaps = names_with_gaps(used.file, used.covariates)
         self._notes = [*notes, *self._others()]
         self.provenance: dict[str, str] = {}
         self.sources: list[dict[str, object]] = [
@@ -97,8 +98,82 @@ class TableSource:
             return parted[name] if as_number else self._columns[name]
 
         names = [name for name, _ in study.specification.column_uses()]
-        self._labels = label_people(study, names, column, self.design, "the covariates")
+        self._label = lambda design: label_people(study, names, column, design, "the covariates")
+        self._labels = self._label(self.design)
         self._cohort: tuple[Comparison, ComparisonCohort] | None = None
+        self._data_sets: dict[int, tuple[Design, dict[str, Labels]]] = {}
+
+    def _read_covariates(
+        self, name: str | None = None, donors: Donors | None = None
+    ) -> tuple[Design, tuple[Note, ...]]:
+        """The covariates as they are, or completed, which are kept under a name."""
+        section, used = self._data.covariates, self._used
+        key = name or digest(self._key, used.covariates)
+        rule: MissingRule = "indicator" if section.missing == "impute" else section.missing
+        design, notes = covariates_of(
+            used.file,
+            used.covariates,
+            used.long,
+            self._cache.path("covariates", f"{key}.rsd"),
+            duplicates=section.duplicates,
+            unknown_rows=section.unknown_rows,
+            covariate_columns=section.covariate_columns,
+            reference=section.reference,
+            missing="error" if donors else rule,
+            labels=self.covariate_labels,
+            donors=donors,
+        )
+        return self.covariate_labels.labelled(design), notes
+
+    def _imputation_models(self) -> Chain:
+        """The models that missing values are drawn from."""
+        everybody = np.arange(self.design.n_rows)
+        followed = []
+        for name, outcome in self._study.specification.outcomes.items():
+            assert isinstance(outcome, TableOutcome)
+            time = self._times(outcome.time, everybody)
+            followed.append((time, self._status(name, outcome, everybody)))
+        name = self._data.treatment
+        levels, code = np.unique(self._columns[name], return_inverse=True)
+        missing = np.zeros(code.size, dtype=bool)
+        treatment = IncompleteColumn(name, code.reshape(-1), missing, levels.size)
+        try:
+            columns = incomplete_covariates(self._used.file, self._used.covariates)
+            models = (treatment, *columns)
+            return imputation_models(models, followed, self._data.covariates.impute)
+        except InputError as error:
+            raise self._study.error("data", "covariates", "missing", error=error) from None
+
+    def _imputation(self) -> ImputationStep:
+        specification = self._study.specification
+        read = ("time", "event", "cause", "censored")
+        outcomes = [[getattr(o, key) for key in read] for o in specification.outcomes.values()]
+        return self._cache.get_or_compute(
+            ImputationStep,
+            "covariates",
+            [self._key, outcomes, specification.seed],
+            lambda: impute_covariates(self._imputation_models(), specification.seed),
+        )
+
+    def _completed(self, cohort: ComparisonCohort, rows: Index, data_set: int) -> ComparisonCohort:
+        """A cohort in a completed data set."""
+        step = self._imputation()
+        if data_set not in self._data_sets:
+            name = digest(step.key, self._used.covariates, data_set)
+            design, _ = self._read_covariates(name, step.of(data_set))
+            self._data_sets[data_set] = (design, self._label(design))
+        design, labels = self._data_sets[data_set]
+        return dataclasses.replace(
+            cohort,
+            key=digest(cohort.key, step.key, data_set),
+            design=design if rows.size == design.n_rows else design.take_rows(rows),
+            labels={name: own.take(rows) for name, own in labels.items()},
+            n_datasets=0,
+            completed=None,
+            data_set=data_set,
+            base=cohort.key,
+            observed=cohort.design,
+        )
 
     def cohort(self, comparison: Comparison, analysis: Analysis) -> ComparisonCohort:
         """The people of a comparison, the same for all analyses; the last one is remembered."""
@@ -115,11 +190,7 @@ class TableSource:
         names = self._study.specification.outcomes[outcome]
         assert isinstance(names, TableOutcome)
         cohort, rows = self.cohort(comparison, analysis), self._rows(comparison)
-        time = np.asarray(self._columns[names.time][rows], dtype=np.float64)
-        unit = self._data.time_unit
-        hint = "let follow-up include its first day, or leave these people out."
-        self._check(names.time, rows, time > 0, f"must hold {unit} above 0", hint)
-        time = time * DAYS_IN[unit]
+        time, unit = self._times(names.time, rows), self._data.time_unit
         status = self._status(outcome, names, rows)
         people = cohort.people
         if names.prior is not None:
@@ -134,6 +205,13 @@ class TableSource:
         )
         key = digest(cohort.key, columns, unit)
         return Followed(key, people, time, status, reasons, _notes_on_times(time, status, unit))
+
+    def _times(self, name: str, rows: Index) -> Rows:
+        """Days at risk of some rows."""
+        time, unit = np.asarray(self._columns[name][rows], dtype=np.float64), self._data.time_unit
+        hint = "let follow-up include its first day, or leave these people out."
+        self._check(name, rows, time > 0, f"must hold {unit} above 0", hint)
+        return np.asarray(time * DAYS_IN[unit])
 
     def _status(self, outcome: str, names: TableOutcome, rows: Index) -> Index:
         """0 = censored, 1 = outcome, 2 = competing event, of some rows."""
@@ -214,6 +292,8 @@ class TableSource:
         for comparison in asked.comparisons:
             for outcome in asked.outcomes:
                 self.follow(comparison, analysis, outcome)
+        if self._gaps:
+            self._imputation_models()
 
     def codes(self) -> list[ConceptRow]:
         """Tables have none."""
@@ -262,7 +342,7 @@ class TableSource:
             years = columns[data.index_date][rows]
         population = Population(treatment, score, row_id=row_id, person_id=person)
         values = [self._value(name) for name in (comparison.target, comparison.comparator)]
-        return ComparisonCohort(
+        cohort = ComparisonCohort(
             digest(self._key, values),
             start(population),
             self.design if rows.size == self.design.n_rows else self.design.take_rows(rows),
@@ -271,6 +351,15 @@ class TableSource:
             covariate_labels=self.covariate_labels,
             problem=self._problem(comparison, treatment),
             notes=self._notes,
+        )
+        if not self._gaps:
+            return cohort
+        return dataclasses.replace(
+            cohort,
+            n_datasets=data.covariates.impute.datasets,
+            completed=functools.lru_cache(maxsize=None)(
+                functools.partial(self._completed, cohort, rows)
+            ),
         )
 
     def _problem(self, comparison: Comparison, treatment: Index) -> tuple[str, Sentence] | None:

@@ -18,6 +18,7 @@ from riskset.study.sections import (
     Codes,
     CovariateSection,
     Specification,
+    TableData,
     TableExposure,
 )
 
@@ -34,6 +35,7 @@ def contradictions(specification: Specification, folder: Path) -> Iterator[Fault
     yield from _of_comparisons(specification)
     yield from _of_definitions(specification, folder)
     yield from _of_variables(specification)
+    yield from _of_imputation(specification)
     for name, analysis in _valid(specification.analyses):
         yield from _of_analysis(specification, ("analyses", name), analysis)
 
@@ -105,6 +107,37 @@ def _of_definitions(specification: Specification, folder: Path) -> Iterator[Faul
                 message = f"`{section}` applies to a CDM, but the data are {here}."
                 hint = "leave it out: a table of people has the people and their days at risk."
                 yield Fault(("analyses", name, section), message, hint)
+
+
+def _of_imputation(specification: Specification) -> Iterator[Fault]:
+    """What Rubin's rules cannot pool: they need a standard error in every completed data set."""
+    data = specification.data
+    if not isinstance(data, TableData) or data.covariates in (None, INVALID):
+        return
+    if not data.covariates.is_imputed:
+        return
+    if data.score is not None:
+        message = "scores that are given with the data do not use the imputed covariates."
+        hint = "leave `score` out, so that a score is fitted to each completed data set."
+        yield Fault(("data", "score"), message, hint)
+    for name, analysis in _valid(specification.analyses):
+        model = analysis.model
+        if model in (None, INVALID):
+            continue
+        if model.interval in ("profile", "bootstrap"):
+            message = (
+                f"a {model.interval} interval cannot be pooled over completed data sets, but "
+                "data.covariates has `missing: impute`."
+            )
+            hint = "use robust or wald; auto takes robust where it is needed, and else wald."
+            yield Fault(("analyses", name, "model", "interval"), message, hint)
+        if model.covariates == "all":
+            message = (
+                "coefficients with a penalty have no standard errors to pool, but data.covariates "
+                "has `missing: impute`."
+            )
+            hint = "leave `covariates: all` out, or use missing: indicator."
+            yield Fault(("analyses", name, "model", "covariates"), message, hint)
 
 
 def _of_codes(place: KeyPath, member: CdmExposure | CdmOutcome, folder: Path) -> Iterator[Fault]:

@@ -1,0 +1,129 @@
+"""The runs of completed data sets as one: every step pooled, under a key of its own.
+
+Score, adjustment and effect are computed within each data set and the effects are pooled (the
+"within" approach).
+
+References
+----------
+Leyrat et al. (2019), Propensity score analysis with partially observed covariates: how should
+multiple imputation be used?, Statistical Methods in Medical Research 28, 3-19,
+doi:10.1177/0962280217713032.
+"""
+
+import dataclasses
+from collections.abc import Sequence
+
+from riskset._messages import Note, Value
+from riskset._settings import as_dict
+from riskset.cohort.population import Population
+from riskset.study.adjustment_step import AdjustmentStep, BalanceStep
+from riskset.study.cache import StepCache
+from riskset.study.description_step import DescriptionStep
+from riskset.study.estimate_run import AdjustedPeople, EstimateRun
+from riskset.study.estimate_step import EstimateStep
+from riskset.study.pooled_outcome import pooled_description, pooled_estimates
+from riskset.study.pooled_people import pooled_adjustment, pooled_balance, pooled_score
+from riskset.study.propensity_step import ScoreStep
+
+__all__ = ["pool_estimates", "pool_people"]
+
+STEP = "imputation"
+
+
+def pool_people(
+    run: AdjustedPeople,
+    parts: Sequence[AdjustedPeople],
+    populations: Sequence[Population],
+    cache: StepCache,
+) -> bool:
+    """Score, adjustment and balance; whether every data set could be analysed.
+
+    If one could not, its results stand for all.
+    """
+    seen: dict[tuple[str, str, tuple[str, ...]], tuple[str, Note]] = {}
+    for part in parts:
+        for step, note in part.notes:
+            seen.setdefault((step, note.code, tuple(note.columns)), (step, note))
+    run.notes += seen.values()
+    failed = next((part for part in parts if part.status != "ok"), None)
+    if failed is not None:
+        own = {field.name for field in dataclasses.fields(run)} - {"notes", "data_set"}
+        for name in own:
+            setattr(run, name, getattr(failed, name))
+        text = "completed data set {k:,} could not be analysed, so nothing is pooled."
+        values = {"k": Value("things", 1 + (failed.data_set or 0))}
+        run.notes.append((STEP, Note("data_set_failed", (), text, values)))
+        return False
+    text = (
+        "missing values were imputed: effects are pooled over {n:,} completed data sets, and "
+        "counts that differ between these are means, rounded to whole numbers."
+    )
+    values = {"n": Value("setting", len(parts))}
+    run.notes.append((STEP, Note("pooled", (), text, values)))
+    _pool_score(run, parts, cache)
+    keys = [part.adjustment for part in parts]
+    adjustment = cache.get_or_compute(
+        AdjustmentStep,
+        run.what,
+        [keys, [part.ps for part in parts]],
+        lambda: pooled_adjustment([cache.load(AdjustmentStep, key) for key in keys], populations),
+    )
+    run.adjustment = adjustment.key
+    balances = [part.balance.key for part in parts if part.balance is not None]
+    if len(balances) == len(parts):
+        settings = run.analysis.balance
+        balance = cache.get_or_compute(
+            BalanceStep,
+            run.what,
+            [balances, as_dict(settings)],
+            lambda: pooled_balance([cache.load(BalanceStep, key) for key in balances], settings),
+        )
+        run.balance = dataclasses.replace(balance, columns={})
+    return True
+
+
+def _pool_score(run: AdjustedPeople, parts: Sequence[AdjustedPeople], cache: StepCache) -> None:
+    keys = [part.ps for part in parts if part.ps is not None]
+    if len(keys) < len(parts):
+        return
+    score = cache.get_or_compute(
+        ScoreStep,
+        run.what,
+        keys,
+        lambda: pooled_score([cache.load(ScoreStep, key) for key in keys]),
+    )
+    run.ps, run.equipoise = score.key, score.row.equipoise
+
+
+def pool_estimates(
+    run: EstimateRun,
+    parts: Sequence[EstimateRun],
+    populations: Sequence[Population],
+    cache: StepCache,
+) -> None:
+    """The same, the description of what happened, and the estimates."""
+    if not pool_people(run, parts, populations, cache):
+        return
+    described = [part.description for part in parts if part.description is not None]
+    level = run.analysis.model.level
+    if len(described) == len(parts):
+        description = cache.get_or_compute(
+            DescriptionStep,
+            run.what,
+            described,
+            lambda: pooled_description([cache.load(DescriptionStep, k) for k in described], level),
+        )
+        run.description = description.key
+    estimated = [part.estimate for part in parts if part.estimate is not None]
+    tables = [part.rows for part in parts]
+    estimate = cache.get_or_compute(
+        EstimateStep,
+        run.what,
+        [estimated, [[dict(row) for row in rows] for rows in tables]],
+        lambda: pooled_estimates(tables, [cache.load(EstimateStep, key) for key in estimated]),
+    )
+    run.estimate = estimate.key
+    run.take(estimate)
+    run.rows = [
+        dataclasses.replace(row, number=k) for k, row in enumerate(estimate.rows, start=1)
+    ]
