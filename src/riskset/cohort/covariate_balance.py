@@ -31,7 +31,15 @@ from riskset.cohort.settings import BalanceOptions
 from riskset.data.design import Design
 from riskset.data.frame import data_frame
 
-__all__ = ["Balance", "BalanceWithin", "Group", "Side", "balance", "balance_within"]
+__all__ = [
+    "Balance",
+    "BalanceWithin",
+    "Group",
+    "Side",
+    "balance",
+    "balance_within",
+    "difference_p_value",
+]
 
 Group = Literal["target", "comparator", "both"]
 
@@ -482,7 +490,7 @@ def _strata_spread(design: Design, adjustment: Adjustment, runtime: Runtime) -> 
 
 
 def difference_p_value(smd: Features, variance: Features, threshold: float) -> Features:
-    """p values (p,) of the hypothesis that absolute differences are at the threshold."""
+    """The p values (p,) of the hypothesis that absolute differences are at the threshold."""
     with np.errstate(divide="ignore", invalid="ignore"):
         error = np.sqrt(variance)
         size = np.abs(smd)

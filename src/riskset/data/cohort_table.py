@@ -45,7 +45,7 @@ __all__ = [
     "columns_of",
     "covariates_of",
     "incomplete_covariates",
-    "names_with_gaps",
+    "missing_by_column",
     "read_columns",
 ]
 
@@ -120,8 +120,8 @@ def covariates_of(
     `columns` of the table are covariates; see `FrameEncoder.fit` for `reference` and `missing`. Of
     `labels`, only the references count here; the design keeps the names of the columns.
     `long` is a long table (row, covariate, value) with `covariate_columns`, or a design. If
-    `design_file` (.rsd) exists it is opened, otherwise it is written. Rows without a value have that
-    of their `donors`.
+    `design_file` (.rsd) exists it is opened, otherwise it is written. Rows without a value have
+    that of their `donors`.
     """
     if design_file.exists():
         return Design.open(design_file, verify=False), ()
@@ -160,11 +160,12 @@ def covariates_of(
     return Design.open(design_file, verify=False), notes
 
 
-def names_with_gaps(people: CohortTableFile, columns: Sequence[str]) -> tuple[str, ...]:
-    """Those of some columns in which values are missing."""
+def missing_by_column(people: CohortTableFile, columns: Sequence[str]) -> dict[str, int]:
+    """The number of missing values of those columns that have some."""
     with Database() as database:
         table = people.open(database)
-        return tuple(name for name in columns if missing_rows_of(table.array(name)).any())
+        counts = {name: int(missing_rows_of(table.array(name)).sum()) for name in columns}
+    return {name: n for name, n in counts.items() if n}
 
 
 def incomplete_covariates(

@@ -44,32 +44,30 @@ def pooled_estimates(
     lost = [group[0].label for group in groups.values() if len(group) < len(tables)]
     text = "not estimated in every completed data set, so not pooled: {labels}."
     values = {"labels": Value("name", ", ".join(map(repr, lost)))}
+    notes = [Note("not_pooled", (), text, values)] if lost else []
+    over_time = _over_time([step.over_time for step in steps], tables)
+    if not over_time and any(step.over_time for step in steps):
+        text = "no effect over time: its intervals differ between completed data sets."
+        notes.append(Note("no_effect_over_time", (), text))
     return EstimateStep(
         status=next((step.status for step in steps if step.status != "ok"), "ok"),
         reason=next((step.reason for step in steps if step.status != "ok"), None),
-        notes=(Note("not_pooled", (), text, values),) if lost else (),
+        notes=tuple(notes),
         rows=[group[0] if group[0].role == "crude" else _pooled_row(group) for group in whole],
-        over_time=_over_time([step.over_time for step in steps], tables),
+        over_time=over_time,
     )
 
 
 def _pooled_row(rows: Sequence[EstimateRow]) -> EstimateRow:
-    medians = {}
+    medians: dict[str, float | None] = {}
     for name in MEDIANS:
         known = [row[name] for row in rows if row[name] is not None]
         medians[name] = float(np.median(known)) if len(known) == len(rows) else None
     largest = max((row.kkt for row in rows if row.kkt is not None), default=None)
     notes = dict.fromkeys(code for row in rows for code in (row.note or "").split("; ") if code)
     status = next((row.status for row in rows if row.status != "ok"), "ok")
-    row = dataclasses.replace(
-        mean_row(rows),
-        status=status,
-        note="; ".join(notes),
-        llr=None,
-        kkt=largest,
-        n_imputations=len(rows),
-        **medians,
-    )
+    facts = {"status": status, "note": "; ".join(notes), "llr": None, "kkt": largest}
+    row = mean_row(rows).changed(facts | medians | {"n_imputations": len(rows)})
     has_all = all(one.effect.log_hr is not None and one.effect.se is not None for one in rows)
     if status != "ok" or not has_all:
         return dataclasses.replace(row, effect=EffectColumns())

@@ -124,6 +124,4 @@ def pool_estimates(
     )
     run.estimate = estimate.key
     run.take(estimate)
-    run.rows = [
-        dataclasses.replace(row, number=k) for k, row in enumerate(estimate.rows, start=1)
-    ]
+    run.rows = [dataclasses.replace(row, number=k) for k, row in enumerate(estimate.rows, start=1)]

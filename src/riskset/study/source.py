@@ -42,9 +42,9 @@ class ComparisonCohort:
     are the names of the design. `problem` is the status and the reason why the
     comparison cannot be studied.
 
-    If missing values are imputed, `completed` gives the cohort in one of `n_datasets` completed data
-    sets. Such a cohort has the number of its `data_set`, the key of the cohort that it comes from
-    (`base`), and the covariates as they were `observed`, with indicators of missing values.
+    If missing values are imputed, `completed` gives the cohort in one of `n_datasets` completed
+    data sets. Such a cohort has the number of its `data_set`, the key of the cohort that it comes
+    from (`base`), and the covariates as they were `observed`, with indicators of missing values.
     """
 
     key: str

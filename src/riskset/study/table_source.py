@@ -2,7 +2,7 @@
 
 import dataclasses
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,7 +23,7 @@ from riskset.data.cohort_table import (
     columns_of,
     covariates_of,
     incomplete_covariates,
-    names_with_gaps,
+    missing_by_column,
     read_columns,
 )
 from riskset.data.covariate_labels import CovariateLabels
@@ -80,10 +80,11 @@ class TableSource:
         self._key = digest("read levels in their order", prints, study.settings["data"])
         self._cache = cache
         self.design, notes = self._read_covariates()
-        self._gaps: tuple[str, ...] = ()
+        self._gaps: Mapping[str, int] = {}
         if data.covariates.is_imputed:
-            self._gaps = names_with_gaps(used.file, used.covariates)
-        self._notes = [*notes, *self._others()]
+            self._gaps = missing_by_column(used.file, used.covariates)
+            notes = tuple(note for note in notes if note.code != "missing_values")
+        self._notes = [*notes, *_notes_on_imputed(self._gaps), *self._others()]
         self.provenance: dict[str, str] = {}
         self.sources: list[dict[str, object]] = [
             {"name": path.name, "fingerprint": fingerprint, "rows": None}
@@ -98,7 +99,9 @@ class TableSource:
             return parted[name] if as_number else self._columns[name]
 
         names = [name for name, _ in study.specification.column_uses()]
-        self._label = lambda design: label_people(study, names, column, design, "the covariates")
+        self._label: Callable[[Design], dict[str, Labels]] = lambda design: label_people(
+            study, names, column, design, "the covariates"
+        )
         self._labels = self._label(self.design)
         self._cohort: tuple[Comparison, ComparisonCohort] | None = None
         self._data_sets: dict[int, tuple[Design, dict[str, Labels]]] = {}
@@ -382,6 +385,17 @@ class TableSource:
             "one_arm_empty" if len(names) == 1 else "empty",
             Sentence(f"no one has {{absent}} in the column {{column}}, {listed}.", values),
         )
+
+
+def _notes_on_imputed(gaps: Mapping[str, int]) -> list[Note]:
+    """A remark on each column whose missing values are imputed."""
+    text = "column {column} has no value in {n:row|rows}, for which values were imputed."
+    return [
+        Note(
+            "imputed", (name,), text, {"column": Value("name", repr(name)), "n": Value("count", n)}
+        )
+        for name, n in gaps.items()
+    ]
 
 
 def _notes_on_times(time: Rows, status: Index, unit: TimeUnit) -> list[Note]:

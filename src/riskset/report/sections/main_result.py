@@ -21,10 +21,11 @@ NUMBERS = (
     "hr", "hr_lower", "hr_upper", "se", "p", "interval", "calibrated_hr", "calibrated_hr_lower",
     "calibrated_hr_upper", "calibrated_se", "calibrated_p", "mdrr", "expected_se", "blinded",
     "target_outcomes", "comparator_outcomes", "informative_strata", "proportionality_p",
+    "n_imputations", "fraction_missing",
 )  # fmt: skip
 ORDER = {"crude": 0, "subgroup": 2}
 """Of roles; all others are between."""
-OPTIONAL = ("calibrated_hr", "calibrated_p", "mdrr", "interaction_p")
+OPTIONAL = ("calibrated_hr", "calibrated_p", "mdrr", "interaction_p", "fraction_missing")
 """Columns of the estimates that are left out if all rows are empty."""
 GROUPS = {
     "outcomes": ("target_outcomes", "comparator_outcomes"),
@@ -190,7 +191,7 @@ def _estimates_figure(page: Page, rows: list[ReportRow]) -> Markup:
     empty = {key for key in OPTIONAL if all(row[key] is None for row in rows)}
     names = (
         "hr", "p", "calibrated_hr", "calibrated_p", "target_outcomes", "comparator_outcomes",
-        "mdrr", "interaction_p",
+        "mdrr", "interaction_p", "fraction_missing",
     )  # fmt: skip
     groups = {name: group for group, own in GROUPS.items() for name in own}
     columns = [
@@ -219,9 +220,11 @@ def _estimates_figure(page: Page, rows: list[ReportRow]) -> Markup:
         )
     shown = [r for row in rows for r in forest_rows(page, row)]
     main = next((r.words for r in shown if r.kind == "main"), MISSING)
+    n_imputations = max((row["n_imputations"] or 0 for row in rows), default=0)
     return join(
         page.figure("forest", forest(shown, say), n=sum(r.is_known for r in shown), main=main),
         page.table("estimates", say("result.estimates"), columns, rows, highlight="is_main"),
+        page.paragraph("result.pooled", "note", n=n_imputations) if n_imputations else None,
     )
 
 

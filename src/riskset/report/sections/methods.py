@@ -7,7 +7,8 @@ from riskset._time_units import DAYS_IN
 from riskset.report.markup import Markup, spans_as_code, tag
 from riskset.report.number_format import capital, short
 from riskset.report.page import Facts, Page
-from riskset.report.source import ReportPart
+from riskset.report.source import ReportPart, ReportSource
+from riskset.results.rows import RemarkRow
 
 __all__ = ["collect", "render"]
 
@@ -24,21 +25,33 @@ def collect(part: ReportPart) -> dict[str, Any]:
         "sentences": {key: words[key] for key in SENTENCES if words.get(key)},
         "sensitivity": [source.label("analyses", run.analysis) for run in part.runs[1:]],
         "data": {key: source.study["data"].get(key) for key in ("name", "start", "end")},
-        "missing": _missing(source.study),
+        "missing": _missing(source),
+        "imputation": _imputation(source.study),
         "is_blind": source.study["blind"],
         "balance": _balance(part),
         "version": source.study["versions"].get("riskset"),
     }
 
 
-def _missing(study: Mapping[str, Any]) -> list[str]:
+def _imputation(study: Mapping[str, Any]) -> dict[str, Any]:
+    """How missing values are imputed, if that is asked for."""
+    settings = study["settings"]
+    own = settings.get("data", {}).get("covariates", {}).get("impute") or {}
+    return {**own, "seed": settings.get("seed")}
+
+
+def _missing(source: ReportSource) -> list[str]:
     """What was done with missing values: of columns of a table, and of records."""
+    study = source.study
     settings = study["settings"].get("data", {}).get("covariates", {})
     has_records = study["data"]["kind"] == "omop" or settings.get("table") is not None
     has_columns = study["data"]["kind"] != "omop" and (
         not has_records or settings.get("columns") is not None
     )
-    return ["absent"] * has_records + [settings.get("missing", "error")] * has_columns
+    rule = settings.get("missing", "error")
+    if rule == "impute" and not any(row.code == "imputed" for row in source.read(RemarkRow)):
+        rule = "error"  # there was nothing to impute
+    return ["absent"] * has_records + [rule] * has_columns
 
 
 def _balance(part: ReportPart) -> dict[str, Any] | None:
@@ -61,7 +74,8 @@ def render(page: Page, content: Facts) -> Markup:
     if page.about["has_competing"]:
         what = page.about["competing"] or say("question.coded_competing")
         parts.append(say("methods.competing", what=what))
-    parts += [say(f"methods.missing_{rule}") for rule in content["missing"]]
+    how = content["imputation"]
+    parts += [say(f"methods.missing_{rule}", **how) for rule in content["missing"]]
     if content["sensitivity"]:
         parts.append(say("methods.sensitivity", names="; ".join(content["sensitivity"])))
     if content["balance"] is not None:
