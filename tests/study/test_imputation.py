@@ -13,6 +13,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 import riskset as rs
+from riskset.cohort.covariate_balance import balance_within
+from riskset.cohort.covariates import as_design
 from study.small import content, people, run
 from study.test_resume import finished, written
 
@@ -195,6 +197,20 @@ def test_subgroups_and_further_models_are_pooled(tmp_path):
     alone = rs.cohort.fit_outcome(y, rs.cohort.Population(people(N)["drug"]))
     assert_allclose(crude["hr"], alone.hr, rtol=1e-8)
     assert crude["n_imputations"] is None
+    frames, _ = completed()
+    inside = people(N)["x"] == 1
+    differences = []
+    for one in frames:
+        covariates = one.select(COVARIATES)
+        scored = rs.cohort.propensity_score(
+            rs.cohort.Population(one["drug"].to_numpy()), covariates, penalty=None
+        ).population
+        weighted = rs.cohort.weight(scored, estimand="att")
+        differences.append(balance_within(as_design(covariates, N), weighted, inside))
+    ours = {r["name"]: r["after_smd"] for r in found.rows("subgroup_balance", level="1")}
+    means = np.mean([one.after for one in differences], axis=0)
+    theirs = dict(zip(rs.cohort.balance(covariates, weighted).names, means, strict=True))
+    assert_allclose(ours["age"], theirs["age"], rtol=1e-6)
 
 
 def test_a_killed_run_goes_on_and_ends_with_the_same_bytes(tmp_path):

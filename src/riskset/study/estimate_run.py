@@ -96,6 +96,10 @@ class EstimateRun(AdjustedPeople):
         """Names for the record of times."""
         return ", ".join(self.names.values()) + self._of_data_set
 
+    def alone(self, data_set: int) -> Self:
+        """The same in one completed data set, without notes and results."""
+        return dataclasses.replace(super().alone(data_set), rows=[], subgroup_balance={})
+
     @property
     def main(self) -> EstimateRow | None:
         """The main estimate."""

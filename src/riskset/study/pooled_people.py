@@ -18,8 +18,9 @@ from riskset.cohort.settings import BalanceOptions
 from riskset.study.adjustment_step import AdjustmentStep, BalanceStep
 from riskset.study.data_set_means import matched_means, mean_array, mean_details, mean_row
 from riskset.study.propensity_step import ScoreStep
+from riskset.study.subgroup_balance import SubgroupBalanceStep
 
-__all__ = ["pooled_adjustment", "pooled_balance", "pooled_score"]
+__all__ = ["pooled_adjustment", "pooled_balance", "pooled_score", "pooled_subgroup_balance"]
 
 
 def pooled_score(steps: Sequence[ScoreStep]) -> ScoreStep:
@@ -135,3 +136,20 @@ def _judged(
     if side == "after":
         summary["after_min_p"] = float(min(1.0, known.min() * size.size)) if known.size else None
     return summary
+
+
+def pooled_subgroup_balance(steps: Sequence[SubgroupBalanceStep]) -> SubgroupBalanceStep:
+    """The mean differences in each level; the fewest people are those of any data set."""
+    fewest: dict[tuple[str, str], int] = {}
+    for step in steps:
+        for row in step.rows:
+            key, own = (row.level, row.covariate_id), row.fewest
+            if own is not None:
+                fewest[key] = min(own, fewest.get(key, own))
+    rows = matched_means([step.rows for step in steps], ["level", "covariate_id"])
+    return SubgroupBalanceStep(
+        rows=[
+            dataclasses.replace(row, fewest=fewest.get((row.level, row.covariate_id)))
+            for row in rows
+        ]
+    )

@@ -11,6 +11,7 @@ doi:10.1177/0962280217713032.
 """
 
 import dataclasses
+import functools
 from collections.abc import Sequence
 
 from riskset._messages import Note, Value
@@ -22,8 +23,14 @@ from riskset.study.description_step import DescriptionStep
 from riskset.study.estimate_run import AdjustedPeople, EstimateRun
 from riskset.study.estimate_step import EstimateStep
 from riskset.study.pooled_outcome import pooled_description, pooled_estimates
-from riskset.study.pooled_people import pooled_adjustment, pooled_balance, pooled_score
+from riskset.study.pooled_people import (
+    pooled_adjustment,
+    pooled_balance,
+    pooled_score,
+    pooled_subgroup_balance,
+)
 from riskset.study.propensity_step import ScoreStep
+from riskset.study.subgroup_balance import SubgroupBalanceStep
 
 __all__ = ["pool_estimates", "pool_people"]
 
@@ -114,6 +121,7 @@ def pool_estimates(
             lambda: pooled_description([cache.load(DescriptionStep, k) for k in described], level),
         )
         run.description = description.key
+    _pool_subgroup_balance(run, parts, cache)
     estimated = [part.estimate for part in parts if part.estimate is not None]
     tables = [part.rows for part in parts]
     estimate = cache.get_or_compute(
@@ -125,3 +133,21 @@ def pool_estimates(
     run.estimate = estimate.key
     run.take(estimate)
     run.rows = [dataclasses.replace(row, number=k) for k, row in enumerate(estimate.rows, start=1)]
+
+
+def _pool_subgroup_balance(
+    run: EstimateRun, parts: Sequence[EstimateRun], cache: StepCache
+) -> None:
+    for name in parts[0].subgroup_balance:
+        keys = [part.subgroup_balance[name] for part in parts]
+        step = cache.get_or_compute(
+            SubgroupBalanceStep,
+            run.what,
+            keys,
+            functools.partial(_loaded_subgroup_balance, keys, cache),
+        )
+        run.subgroup_balance[name] = step.key
+
+
+def _loaded_subgroup_balance(keys: Sequence[str], cache: StepCache) -> SubgroupBalanceStep:
+    return pooled_subgroup_balance([cache.load(SubgroupBalanceStep, key) for key in keys])
