@@ -97,7 +97,9 @@ class TableCovariates(Settings):
         "impute them several times and pool the results",
         "error",
     )
-    impute: Imputation = setting("how missing values are imputed", Imputation)
+    impute: Imputation | None = setting(
+        "how missing values are imputed; left out: by the defaults", None
+    )
     unknown_rows: Literal["error", "drop"] = setting(
         "what to do with entries of people who are not in the table", "error"
     )
@@ -110,6 +112,11 @@ class TableCovariates(Settings):
         """Whether missing values are to be imputed."""
         return self.missing == "impute"
 
+    @property
+    def imputation(self) -> Imputation:
+        """How they are imputed."""
+        return self.impute or Imputation()
+
     def contradictions(self) -> Iterator[InputError]:
         """Only columns of the table of people are imputed, if that is asked for."""
         if self.is_imputed and self.table is not None:
@@ -119,7 +126,7 @@ class TableCovariates(Settings):
                 "another file.",
                 "put the covariates into columns of the table of people.",
             )
-        if not self.is_imputed and self.impute != Imputation():
+        if not self.is_imputed and self.impute is not None:
             yield bad_setting(
                 "impute",
                 f"`impute` has settings, but `missing` is {self.missing}.",

@@ -143,7 +143,7 @@ class TableSource:
         try:
             columns = incomplete_covariates(self._used.file, self._used.covariates)
             models = (treatment, *columns)
-            return imputation_models(models, followed, self._data.covariates.impute)
+            return imputation_models(models, followed, self._data.covariates.imputation)
         except InputError as error:
             raise self._study.error("data", "covariates", "missing", error=error) from None
 
@@ -359,7 +359,7 @@ class TableSource:
             return cohort
         return dataclasses.replace(
             cohort,
-            n_datasets=data.covariates.impute.datasets,
+            n_datasets=data.covariates.imputation.datasets,
             completed=functools.lru_cache(maxsize=None)(
                 functools.partial(self._completed, cohort, rows)
             ),

@@ -3,7 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
+from riskset._settings import as_dict
 from riskset._time_units import DAYS_IN
+from riskset.imputation.settings import Imputation
 from riskset.report.markup import Markup, spans_as_code, tag
 from riskset.report.number_format import capital, short
 from riskset.report.page import Facts, Page
@@ -37,7 +39,7 @@ def _imputation(study: Mapping[str, Any]) -> dict[str, Any]:
     """How missing values are imputed, if that is asked for."""
     settings = study["settings"]
     own = settings.get("data", {}).get("covariates", {}).get("impute") or {}
-    return {**own, "seed": settings.get("seed")}
+    return {**as_dict(Imputation()), **own, "seed": settings.get("seed")}
 
 
 def _missing(source: ReportSource) -> list[str]:
