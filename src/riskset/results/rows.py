@@ -341,9 +341,7 @@ class EstimateRow(OfRun, table="estimates"):
         "setting", "number of completed data sets that the estimate is pooled over"
     )
     fraction_missing: float | None = column(
-        "summary",
-        "fraction of the information on the log hazard ratio that missing values took",
-        unit="share",
+        "summary", "fraction of the information that missing values took", unit="share"
     )
     calibrated: EffectColumns = group(EffectColumns, "calibrated_", "calibrated ")
     multiplicity: MultiplicityColumns = group(MultiplicityColumns)
