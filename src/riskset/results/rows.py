@@ -337,12 +337,8 @@ class EstimateRow(OfRun, table="estimates"):
     )
     interval: str | None = column("setting", '"profile", "robust", "wald" or "bootstrap"')
     interval_level: float = column("setting", "confidence level, such as 0.95")
-    n_imputations: int | None = column(
-        "setting", "number of completed data sets that the estimate is pooled over"
-    )
-    fraction_missing: float | None = column(
-        "summary", "fraction of the information that missing values took", unit="share"
-    )
+    n_imputations: int | None = column("setting", "number of data sets that it is pooled over")
+    fraction_missing: float | None = column("summary", "missing share of information", unit="share")
     calibrated: EffectColumns = group(EffectColumns, "calibrated_", "calibrated ")
     multiplicity: MultiplicityColumns = group(MultiplicityColumns)
     calibrated_multiplicity: MultiplicityColumns = group(
