@@ -126,6 +126,7 @@ CAUSES: dict[str, Callable[[Any, Any], Any]] = {
         rs.metrics.concordance(y, X[:, 0], cause=c, ipcw=True, tau=8.0).concordance
     ),
     "metrics.auc": lambda y, c: rs.metrics.auc(y, X[:, 0], AT, cause=c).auc,
+    "metrics.roc": lambda y, c: rs.metrics.roc(y, X[:, 0], AT[0], cause=c).true_positive_rate,
     "metrics.brier_score": lambda y, c: (
         rs.metrics.brier_score(y, INCIDENCE, AT, prediction_is="incidence", cause=c).score
     ),
@@ -239,6 +240,9 @@ WEIGHTED: dict[str, Callable[[Any, Any], Any]] = {
         rs.metrics.concordance(PLAIN[r], X[r, 0], sample_weight=w).concordance
     ),
     "metrics.auc": lambda r, w: rs.metrics.auc(PLAIN[r], X[r, 0], AT, sample_weight=w).auc,
+    "metrics.roc": lambda r, w: (
+        rs.metrics.roc(PLAIN[r], X[r, 0], AT[0], sample_weight=w).true_positive_rate
+    ),
     "metrics.brier_score": lambda r, w: (
         rs.metrics.brier_score(
             PLAIN[r], INCIDENCE[r], AT, prediction_is="incidence", sample_weight=w

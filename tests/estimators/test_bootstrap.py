@@ -1,5 +1,6 @@
 """The bootstrap as users meet it: what it returns, says and refuses; it changes no model."""
 
+import dataclasses
 import pickle
 import warnings
 
@@ -357,9 +358,10 @@ def test_models_without_data(unpenalized, tmp_path):
 
 def test_picture(found, tmp_path):
     interval = found.interval()
-    values = np.append(found.replicates[:, 0], [np.inf, np.inf, -np.inf, np.nan])
-    figure = bootstrap_distribution(values, found.coef[0], *interval["x0"], title="x0")
-    (axes,) = figure.axes
+    lost = np.repeat([[np.inf], [np.inf], [-np.inf], [np.nan]], found.coef.size, axis=1)
+    more = dataclasses.replace(found, replicates=np.concatenate([found.replicates, lost]))
+    axes = bootstrap_distribution(more, interval=interval)
+    assert axes.get_title(loc="left") == "x0"
     assert sum(bar.get_height() for bar in axes.containers[0]) == 60
     lines = sorted(line.get_xdata()[0] for line in axes.lines)
     assert_allclose(lines, sorted([*interval["x0"], found.coef[0]]))
@@ -367,17 +369,19 @@ def test_picture(found, tmp_path):
     assert "2 at +∞" in texts
     assert "1 at −∞" in texts
     assert axes.get_ylabel() == "replicates (of 64, 1 without an estimate)"
-    figure.savefig(tmp_path / "bootstrap.png")
+    axes.figure.savefig(tmp_path / "bootstrap.png")
     boxes = [text.get_window_extent() for text in axes.texts]
     for line in (*axes.lines, *axes.containers[0]):
         assert not any(box.overlaps(line.get_window_extent()) for box in boxes)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        bootstrap_distribution(found.replicates[:, 0], np.inf, np.nan, np.inf).canvas.draw()
+        beyond = dataclasses.replace(found, coef=np.full(found.coef.size, np.inf))
+        bootstrap_distribution(beyond).figure.canvas.draw()
 
 
-def test_nothing_to_draw():
+def test_nothing_to_draw(found):
+    none = dataclasses.replace(found, replicates=np.full((3, found.coef.size), np.inf))
     with pytest.raises(rs.InputError, match="0 of 3 are"):
-        bootstrap_distribution(np.full(3, np.inf), 0.0, 0.0, 1.0)
-    with pytest.raises(rs.InputError, match="must be numbers"):
-        bootstrap_distribution(np.arange(3.0), None, 0.0, 1.0)
+        bootstrap_distribution(none)
+    with pytest.raises(rs.InputError, match="x9"):
+        bootstrap_distribution(found, "x9")

@@ -394,6 +394,7 @@ TESTED = {
     "lung": {f"glmnet_{k}" for k in ("l1", "l1_weighted", "enet", "ridge", "factor")}
     | {"cyclops_l1", "cyclops_l2"},
     "sparse": {"cox", "cox_l2", "cox_exclude"},
+    "zph": {"lung", "lung_log", "lung_strata", "heart"},  # in tests/infer
     "rhc": {
         "ps_logistic_mle",
         "cox_unadjusted",

@@ -60,7 +60,7 @@ class PropensityModel(Settings):
     Examples
     --------
     >>> import riskset as rs
-    >>> settings = rs.cohort.PropensityModel(cross_validate=False)
+    >>> settings = rs.cohort.PropensityModel(penalty=None)
     >>> treatment = [1, 1, 0, 0, 0, 0] + [1, 1, 1, 0, 0, 0]
     >>> found = rs.cohort.propensity_score(treatment, [[0]] * 6 + [[1]] * 6, settings)
     >>> found.status

@@ -145,15 +145,16 @@ def roc(
         )
     values, rank = distinct(score)
     weight = sample.weight * known.inverse
+    has_rows = np.bincount(rank, sample.weight, values.size) > 0
     rates = []
     for rows in (case, control):
-        share = np.bincount(rank[rows], weight[rows] / weight[rows].sum(), values.size)
+        share = np.bincount(rank[rows], weight[rows] / weight[rows].sum(), values.size)[has_rows]
         rates.append(np.append(0.0, np.cumsum(share[::-1])).clip(max=1.0))
     area, slope = weighted_area(rank, weight, case, control)
     influence = chances.influence(known.inverse * slope, known.steps)
     return ROC(
         time=float(at[0]),
-        threshold=np.append(np.inf, values[::-1]),
+        threshold=np.append(np.inf, values[has_rows][::-1]),
         true_positive_rate=rates[0],
         false_positive_rate=rates[1],
         auc=area,

@@ -81,7 +81,7 @@ def cross_validation(fitted: object, *, ax: Axes | None = None, title: str | Non
     low, high = result.strengths[drawn].min(), result.strengths[drawn].max()
     axes.set_xlim(high * 1.1, low / 1.1)
     if several.size > 1:
-        axes.legend(frameon=False, loc="lower center", ncols=min(several.size, 6))
+        axes.legend(frameon=False, loc="best")
     _mark(axes, result)
     words = {"held_out": "held-out log likelihood", "difference": "log likelihood added"}
     ylabel = f"{words[result.score_name]}, mean ± standard error"
