@@ -43,7 +43,7 @@ class Accelerated(Minimisation):
     steepness: raised until the quadratic model with it lies above the objective at the new iterate.
     """
 
-    unit: ClassVar[str] = "steps"
+    unit: ClassVar[str] = "step"
     problem: Problem
 
     def solve(self) -> None:

@@ -11,7 +11,7 @@ from typing import ClassVar
 import numpy as np
 
 from riskset._types import Features, Index, Rows
-from riskset.bench.case import MODELS, Case
+from riskset.bench.case import MODELS, Case, warm_up
 from riskset.bench.experiment import STRENGTH, ProgressCall
 from riskset.bench.fixed import titled
 from riskset.bench.measure import measure
@@ -115,6 +115,7 @@ class Solvers:
             progress(k / len(jobs), f"{titled(model)}, {n:,} rows: {method} to {tol:g}")
             if case is None or (case.model, case.cohort.time.size) != (model, n):
                 case = Case.draw(self.name, model, n, self.columns, self.density, self.seed)
+                warm_up(model, penalty=L1(self.strength))
                 small = Case.draw(self.name, model, 500, 10, 0.2, 1)
                 for each in self.methods:
                     self._solve(small, small.problem, each, 1e-3)  # compiles
@@ -127,7 +128,7 @@ class Solvers:
         design.reads[0] = 0
         done = measure(lambda: self._solve(case, problem, method, tol), self.repeats)
         solution = done.result
-        word = METHODS[method].unit
+        word = METHODS[method].unit + ("" if solution.n_iter == 1 else "s")
         return case.record(
             tool=method,
             threads=1 if method == "ccd" else case.loss.runtime.n_threads,
