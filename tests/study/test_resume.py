@@ -106,7 +106,15 @@ def test_only_what_depends_on_a_change_is_done_again(tmp_path):
         steps = rs.study.run(study, tmp_path / "out").run["steps"]
         return sorted({step["step"] for step in steps if not step["reused"]})
 
-    first = ["adjustment", "balance", "crude estimate", "estimate", "follow-up", "propensity score"]
+    first = [
+        "adjustment",
+        "balance",
+        "covariates",
+        "crude estimate",
+        "estimate",
+        "follow-up",
+        "propensity score",
+    ]
     assert done() == first
     assert done() == []
     assert done(risk_times=[100]) == ["follow-up"]
@@ -154,3 +162,21 @@ def test_two_runs_at_once_do_not_share_a_folder(tmp_path):
     first.close()
     rs.study.run(study, tmp_path / "out")
     assert (tmp_path / "out" / "steps" / ".gitignore").exists()
+
+
+def test_a_run_that_goes_on_keeps_its_notes_on_covariates(tmp_path):
+    own = people(200)
+    own["weight"] = [None if k % 50 == 0 else float(k % 7) for k in range(200)]
+    pq.write_table(pa.table(own), tmp_path / "people.parquet")
+    asked = content()
+    asked["data"]["covariates"] = {"columns": ["age", "weight"], "missing": "indicator"}
+    specification = tmp_path / "study.json"
+    specification.write_text(json.dumps(asked))
+    study = rs.study.Study.read(specification)
+    first = rs.study.run(study, tmp_path / "study")
+    for path in (tmp_path / "study" / "steps").glob("*.npz"):
+        if not path.name.startswith("covariates"):
+            path.unlink()
+    again = rs.study.run(study, tmp_path / "study")
+    assert "missing_values" in again.table("warnings").columns()["code"]
+    assert again.table("warnings").rows() == first.table("warnings").rows()

@@ -119,12 +119,9 @@ def covariates_of(
 
     `columns` of the table are covariates; see `FrameEncoder.fit` for `reference` and `missing`. Of
     `labels`, only the references count here; the design keeps the names of the columns.
-    `long` is a long table (row, covariate, value) with `covariate_columns`, or a design. If
-    `design_file` (.rsd) exists it is opened, otherwise it is written. Rows without a value have
-    that of their `donors`.
+    `long` is a long table (row, covariate, value) with `covariate_columns`, or a design. Writes
+    `design_file` (.rsd). Rows without a value have that of their `donors`.
     """
-    if design_file.exists():
-        return Design.open(design_file, verify=False), ()
     long_design = design_file.with_name(f".{design_file.stem}-long.rsd")
     with Database() as database:
         table = identified(people.open(database), people.id, must_be_unique=long is not None)

@@ -33,7 +33,7 @@ from riskset.data.incomplete import Donors, IncompleteColumn
 from riskset.data.missing_values import MissingRule
 from riskset.imputation.chain import Chain
 from riskset.results.rows import ConceptRow
-from riskset.study.cache import StepCache, digest
+from riskset.study.cache import StepCache, StepResult, digest
 from riskset.study.imputation_step import ImputationStep, imputation_models, impute_covariates
 from riskset.study.sections import (
     YEAR,
@@ -59,6 +59,11 @@ MAX_VALUES = 8
 """A column of treatments with more values is described by their number."""
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CovariateStep(StepResult, step="covariates"):
+    """The notes on the covariates of a table, whose values are in a file."""
+
+
 class TableSource:
     """A table of people, with covariates in it or in another file, as a `StudySource`.
 
@@ -79,7 +84,8 @@ class TableSource:
         # Those that an earlier version of the package kept have levels in another order.
         self._key = digest("read levels in their order", prints, study.settings["data"])
         self._cache = cache
-        self.design, notes = self._read_covariates()
+        key = digest(self._key, used.covariates)
+        self.design, notes = self._read_covariates(used.file.path.name, key)
         self._gaps: Mapping[str, int] = {}
         if data.covariates.is_imputed:
             self._gaps = missing_by_column(used.file, used.covariates)
@@ -107,26 +113,33 @@ class TableSource:
         self._data_sets: dict[int, tuple[Design, dict[str, Labels]]] = {}
 
     def _read_covariates(
-        self, name: str | None = None, donors: Donors | None = None
+        self, what: str, key: str, donors: Donors | None = None
     ) -> tuple[Design, tuple[Note, ...]]:
-        """The covariates as they are, or completed, which are kept under a name."""
+        """The covariates as they are, or completed by donors."""
         section, used = self._data.covariates, self._used
-        key = name or digest(self._key, used.covariates)
         rule: MissingRule = "indicator" if section.missing == "impute" else section.missing
-        design, notes = covariates_of(
-            used.file,
-            used.covariates,
-            used.long,
-            self._cache.path("covariates", f"{key}.rsd"),
-            duplicates=section.duplicates,
-            unknown_rows=section.unknown_rows,
-            covariate_columns=section.covariate_columns,
-            reference=section.reference,
-            missing="error" if donors else rule,
-            labels=self.covariate_labels,
-            donors=donors,
-        )
-        return self.covariate_labels.labelled(design), notes
+        path = self._cache.path("covariates", f"{key}.rsd")
+
+        def write() -> CovariateStep:
+            _, notes = covariates_of(
+                used.file,
+                used.covariates,
+                used.long,
+                path,
+                duplicates=section.duplicates,
+                unknown_rows=section.unknown_rows,
+                covariate_columns=section.covariate_columns,
+                reference=section.reference,
+                missing="error" if donors else rule,
+                labels=self.covariate_labels,
+                donors=donors,
+            )
+            return CovariateStep(notes=notes)
+
+        notes = self._cache.get_or_compute(CovariateStep, what, key, write).notes
+        if not path.exists():  # deleted by somebody
+            write()
+        return self.covariate_labels.labelled(Design.open(path, verify=False)), notes
 
     def _imputation_models(self) -> Chain:
         """The models that missing values are drawn from."""
@@ -162,8 +175,8 @@ class TableSource:
         """A cohort in a completed data set."""
         step = self._imputation()
         if data_set not in self._data_sets:
-            name = digest(step.key, self._used.covariates, data_set)
-            design, _ = self._read_covariates(name, step.of(data_set))
+            key = digest(step.key, self._used.covariates, data_set)
+            design, _ = self._read_covariates(f"data set {data_set + 1}", key, step.of(data_set))
             self._data_sets[data_set] = (design, self._label(design))
         design, labels = self._data_sets[data_set]
         return dataclasses.replace(
