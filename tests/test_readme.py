@@ -41,7 +41,7 @@ def test_the_example_for_users_of_cyclops() -> None:
 
 
 def test_the_example_of_a_cohort_study() -> None:
-    (example,) = blocks("python", (ROOT / "docs/cohort.md").read_text("utf-8"))
+    example, *_ = blocks("python", (ROOT / "docs/cohort.md").read_text("utf-8"))
     seen: dict[str, object] = {}
     exec(compile(example, "docs/cohort.md", "exec"), seen)
     for name in ("estimate", "by_weights", "by_sex"):

@@ -26,6 +26,8 @@ OTHER_OPTIONS = {
     *("--numprocesses", "--dist", "--check", "--fix", "--strict", "--editable", "--tool"),
     *("--disable-pip-version-check", "--yes", "--no-install-recommends", "--with-deps"),
     *("--cohorts", "--studies"),
+    *("--builder", "--fail-on-warning", "--keep-going"),  # of Sphinx
+    *("--rm", "--tag", "--volume"),  # of Docker
 }
 
 PUBLIC = re.compile(r"(?<![\w./\"'-])(?:rs|riskset)((?:\.[A-Za-z_]\w*)+)(?![\w*/])")

@@ -113,7 +113,7 @@ def test_every_public_result_is_known(study):
         if inspect.isclass(getattr(rs.cohort, name))
         and dataclasses.is_dataclass(getattr(rs.cohort, name))
         and not issubclass(getattr(rs.cohort, name), Settings)
-    }
+    } - {"Table1"}  # a table to print, with writers of its own
     assert public <= set(CLASSES)
     assert {name for name, kind in CLASSES.items() if name != kind.__name__} == set()
     assert {type(result).__name__ for result in study.values()} >= public - {

@@ -60,7 +60,7 @@ class PropensityScore:
     --------
     >>> import riskset as rs
     >>> treatment = [1, 1, 0, 0, 0, 0] + [1, 1, 1, 0, 0, 0]
-    >>> found = rs.cohort.propensity_score(treatment, [[0]] * 6 + [[1]] * 6, cross_validate=False)
+    >>> found = rs.cohort.propensity_score(treatment, [[0]] * 6 + [[1]] * 6, penalty=None)
     >>> found
     PropensityScore('ok', 1 of 1 covariates, penalty None)
     >>> found.preference.round(3).tolist()[5:7]

@@ -92,7 +92,7 @@ class ScaledSchoenfeldResiduals:
     def smooth(
         self, parameter: str, *, df: int = 4, n_points: int = 40, level: float = 0.95
     ) -> CoefficientCurve:
-        r"""Fit a natural cubic spline to the residuals of a covariate, as R's ``plot.cox.zph``.
+        r"""Fit a natural cubic spline to the residuals of a covariate, as R plots ``cox.zph``.
 
         With the basis B of the spline, the curve is :math:`b(t)' (B'B)^{-1} B' r^*` and its
         standard error :math:`\sqrt{v \, b(t)' (B'B)^{-1} b(t)}`, where v is the `variance` of the

@@ -54,7 +54,7 @@ def cross_validation(fitted: object, *, ax: Axes | None = None, title: str | Non
     Examples
     --------
     >>> import riskset as rs
-    >>> kind = rs.L1(1.0, unpenalized=["swang1"])
+    >>> kind = rs.L1(unpenalized=["swang1"])
     >>> model = rs.CoxCV(kind, penalties=[10, 30, 90], folds=3, repeats=1).fit(rs.load_rhc())
     >>> ax = rs.plot.cross_validation(model)
     """

@@ -34,7 +34,7 @@ def schoenfeld(
     """Plot the scaled Schoenfeld residuals of a covariate, with a smooth curve and its interval.
 
     The curve estimates the log hazard ratio over time. It is level if the hazards are proportional;
-    a dashed line marks the estimate of the fit. The plot is that of R's ``plot.cox.zph``, and has
+    a dashed line marks the estimate of the fit. The plot is that of R's ``cox.zph``, and has
     the p value of the test.
 
     Parameters

@@ -35,10 +35,10 @@ class Panel(NamedTuple):
 
     Examples
     --------
-    >>> import riskset as rs
+    >>> from riskset.plot.timings import Panel, time_curves
     >>> lines = {"riskset": ([1e4, 1e5], [0.03, 0.25])}
-    >>> panel = rs.plot.Panel("fit", "rows", lines, is_linear=True)
-    >>> figure = rs.plot.time_curves([panel])
+    >>> panel = Panel("fit", "rows", lines, is_linear=True)
+    >>> figure = time_curves([panel])
     """
 
     title: str
