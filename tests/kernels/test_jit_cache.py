@@ -51,6 +51,13 @@ def test_processes_that_save_at_once_lose_nothing(tmp_path: Path) -> None:
     assert one.load(("bool",)) is None
 
 
+def test_a_folder_that_cannot_be_written_keeps_nothing(tmp_path: Path) -> None:
+    """As on a full disk: what was compiled is used all the same."""
+    files = KernelFiles(str(tmp_path / "absent"), "double-3.py311", "a" * 64)
+    files.save("key", "content")
+    assert files.load("key") is None
+
+
 @pytest.mark.parametrize("left", [0, 10, 40, 60])
 def test_a_damaged_file_counts_as_absent(tmp_path: Path, left: int) -> None:
     files = KernelFiles(str(tmp_path), "double-3.py311", "a" * 64)

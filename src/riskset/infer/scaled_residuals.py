@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from riskset._errors import InputError
+from riskset._messages import counted
 from riskset._types import Features, Index, Matrix, Rows, is_count
 from riskset.data.frame import data_frame
 from riskset.infer.variance import generalized_inverse
@@ -75,7 +76,8 @@ class ScaledSchoenfeldResiduals:
 
     def __repr__(self) -> str:
         n, p = self.values.shape
-        return f"ScaledSchoenfeldResiduals({n:,} events, {p:,} covariates, {self.transform!r})"
+        size = f"{counted(n, 'event')}, {counted(p, 'covariate')}"
+        return f"ScaledSchoenfeldResiduals({size}, {self.transform!r})"
 
     def position(self, parameter: str) -> int:
         """Return the column of a covariate.

@@ -7,6 +7,7 @@ kernel's files instead, which several processes at once read, change and write, 
 source but the one of the kernel itself.
 """
 
+import contextlib
 import functools
 import hashlib
 import os
@@ -55,18 +56,19 @@ class KernelFiles:
         return pickle.loads(data)
 
     def save(self, key: object, content: object) -> None:
-        """Keep something under a key; forms of other sources are deleted."""
+        """Keep something under a key, if the disk has room; forms of other sources are deleted."""
         path = self._path(key)
         data = serialize.dumps(content)  # type: ignore[no-untyped-call]
         temporary = path.with_name(f"{path.name}.{uuid.uuid4().hex[:12]}")
-        try:
-            temporary.write_bytes(hashlib.sha256(data).digest() + data)
-            os.replace(temporary, path)
-        finally:
-            temporary.unlink(missing_ok=True)
-        for other in self._folder.glob(f"{self._base}.*{SUFFIX}"):
-            if not other.name.startswith(self._start):
-                other.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # what was compiled works without being kept
+            try:
+                temporary.write_bytes(hashlib.sha256(data).digest() + data)
+                os.replace(temporary, path)
+            finally:
+                temporary.unlink(missing_ok=True)
+            for other in self._folder.glob(f"{self._base}.*{SUFFIX}"):
+                if not other.name.startswith(self._start):
+                    other.unlink(missing_ok=True)
 
     def flush(self) -> None:
         """Delete everything."""

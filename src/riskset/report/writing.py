@@ -76,22 +76,7 @@ def write(
     >>> import tempfile
     >>> from pathlib import Path
     >>> import riskset as rs
-    >>> from riskset.datasets import rhc_path
-    >>> covariates = {"columns": ["num_age", "num_aps1"]}
-    >>> people = {"people": str(rhc_path()), "id": "id", "treatment": "swang1"}
-    >>> study = {
-    ...     "title": "Catheters",
-    ...     "data": people | {"covariates": covariates},
-    ...     "exposures": {"catheter": {"value": 1}, "none": {"value": 0}},
-    ...     "comparisons": [{"target": "catheter", "comparator": "none"}],
-    ...     "outcomes": {"death": {"time": "time", "event": "event"}},
-    ...     "analyses": {
-    ...         "weighted": {
-    ...             "propensity": {"penalty": "none"},
-    ...             "weight": {"estimand": "ato"},
-    ...         }
-    ...     },
-    ... }
+    >>> study = rs.study.Study.parse(rs.study.example())
     >>> with tempfile.TemporaryDirectory() as place:
     ...     results = rs.study.run(study, Path(place, "study"))
     ...     rs.report.write(results, Path(place, "report.html")).name

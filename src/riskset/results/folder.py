@@ -23,6 +23,7 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from riskset._errors import InputError
+from riskset._messages import counted
 from riskset.data.documents import SEAL, checksum, is_sealed, parse_json, sealed
 from riskset.data.writers import replacing_folder, write_json
 from riskset.results.columns import ResultRow, RowT
@@ -142,27 +143,12 @@ class StudyResults:
     --------
     >>> import tempfile
     >>> import riskset as rs
-    >>> from riskset.datasets import rhc_path
-    >>> covariates = {"columns": ["num_age", "num_aps1"]}
-    >>> people = {"people": str(rhc_path()), "id": "id", "treatment": "swang1"}
-    >>> study = {
-    ...     "title": "Catheters",
-    ...     "data": people | {"covariates": covariates},
-    ...     "exposures": {"catheter": {"value": 1}, "none": {"value": 0}},
-    ...     "comparisons": [{"target": "catheter", "comparator": "none"}],
-    ...     "outcomes": {"death": {"time": "time", "event": "event"}},
-    ...     "analyses": {
-    ...         "weighted": {
-    ...             "propensity": {"penalty": "none"},
-    ...             "weight": {"estimand": "ato"},
-    ...         }
-    ...     },
-    ... }
+    >>> study = rs.study.Study.parse(rs.study.example())
     >>> with tempfile.TemporaryDirectory() as place:
     ...     rs.study.run(study, place)
     ...     found = rs.study.StudyResults.open(place)
-    ...     (counts,) = found.rows("arms", side="before")
-    StudyResults('Catheters': 1 estimates)
+    ...     counts, *_ = found.rows("arms", side="before")
+    StudyResults('Right heart catheterisation and survival': 5 estimates)
     >>> counts["target_persons"], counts["comparator_persons"]
     (2184, 3551)
     """
@@ -219,7 +205,8 @@ class StudyResults:
         return cls(folder, study, run)
 
     def __repr__(self) -> str:
-        return f"StudyResults({self.study['title']!r}: {self.table('runs').n_rows:,} estimates)"
+        n_runs = counted(self.table("runs").n_rows, "estimate")
+        return f"StudyResults({self.study['title']!r}: {n_runs})"
 
     def table(self, name: str) -> ResultTable:
         """Return a table, which is read at the first access.
