@@ -209,7 +209,7 @@ def _made(
     except Exception as error:  # formulaic raises errors of many classes
         words = str(error).splitlines()[0].rstrip(".")
         hint = "check the values of the columns."
-        if "beyond upper and/or lower bounds" in words:
+        if "beyond upper and/or lower bounds" in words:  # formulaic has no class of its own for it
             words = "a value lies beyond the range that a spline had at the fit"
             hint = (
                 "`extrapolation='clip'` in the call of bs() takes the nearest limit, and "
