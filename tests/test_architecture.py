@@ -32,6 +32,7 @@ LAYERS = (
     ("cohort",),
     ("imputation",),
     ("omop",),
+    ("ohdsi",),
     ("study",),
     ("plot",),
     ("report",),
@@ -69,6 +70,7 @@ HOMES = {
     "rich": ("cli/", "_progress.py"),
     "pandas": ("bench/peer_scripts/", "data/formula.py"),
     "formulaic": ("data/formula.py", "data/model_formula.py", "data/natural_spline.py"),
+    "duckcdm": ("ohdsi/circe.py",),
     "polars": (),
     **dict.fromkeys(
         ("adelie", "lifelines", "skglm", "sksurv", "statsmodels"), ("bench/peer_scripts/",)
@@ -83,7 +85,7 @@ BANNED = {"utils", "util", "common", "helpers", "misc"}
 # Arrow and CUDA give no more than a text.
 READ_MESSAGES = {
     "actors.py": 1,
-    "data/database.py": 3,
+    "data/database.py": 4,
     "data/files.py": 4,
     "data/formula.py": 1,
     "data/model_formula.py": 1,
@@ -106,10 +108,18 @@ HEAVY = (
         "docx",
     ),
     *("dask", "distributed", "ray"),
+    *("duckcdm", "rdata"),
 )
 UNUSED_BY_FITS = (
     *("matplotlib", "polars", "typer", "markupsafe", "dask", "distributed", "ray"),
-    *("riskset.bench", "riskset.cli", "riskset.study", "riskset.report", "riskset.omop"),
+    *(
+        "riskset.bench",
+        "riskset.cli",
+        "riskset.study",
+        "riskset.report",
+        "riskset.omop",
+        "riskset.ohdsi",
+    ),
     *("riskset.cohort", "riskset.plot", "riskset.simulate.toy_database"),
 )
 

@@ -92,7 +92,7 @@ def test_a_set_of_atlas(cdm, tmp_path):
         ({"items": [{"isExcluded": False}]}, "item 1: it has no `concept`"),
         ({"items": [_item(1), {"concept": {"ID": 1}}]}, "item 2: its concept has no CONCEPT_ID"),
         ({"items": [_item(1, isExcluded="yes")]}, "isExcluded must be true or false, but it is"),
-        ({"items": [_item("1")]}, "whole numbers above 0, but one is '1'"),
+        ({"items": [_item("x")]}, "whole numbers above 0, but one is 'x'"),
         ({"items": 3}, "not a concept set: it has no `items`"),
         ([1, 2], "not a concept set"),
     ],
@@ -131,3 +131,59 @@ def test_a_set_comes_back_from_a_folder(tmp_path):
     concepts = ConceptSet([1, ConceptItem(2, exclude=True)], name="a")
     rs.omop.save(concepts, tmp_path / "set")
     assert rs.omop.load(tmp_path / "set") == concepts
+
+
+def _set(number, name, *items):
+    return {"id": number, "name": name, "expression": {"items": list(items)}}
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        {"items": [_item(1, includeMapped=True)]},
+        [_item(1, includeMapped=True)],
+        _set(3, "one", _item(1, includeMapped=True)),
+        [_set(3, "one", _item(1, includeMapped=True))],
+        {"ConceptSets": [_set(0, "one", _item(1, includeMapped=True))], "PrimaryCriteria": {}},
+        {"conceptSets": [_set(0, "one", _item(1, includeMapped=True))]},
+        {
+            "name": "a cohort",
+            "expression": {"ConceptSets": [_set(0, "", _item(1, includeMapped=1 == 1))]},
+        },
+        {"id": 7, "name": "x", "expression": json.dumps({"items": [_item(1, includeMapped=True)]})},
+        {"items": [{"concept": {"conceptId": " 1 "}, "includeMapped": True}]},
+    ],
+    ids=["bare", "items", "named", "list", "cohort", "webapi", "wrapped", "text", "camel case"],
+)
+def test_wrappers(tmp_path, content):
+    path = tmp_path / "set.json"
+    path.write_text(json.dumps(content))
+    assert ConceptSet.from_json(path).items == (ConceptItem(1, descendants=False, mapped=True),)
+
+
+def test_one_of_several_sets(tmp_path):
+    path = tmp_path / "sets.json"
+    path.write_text(json.dumps([_set(0, "a", _item(1)), _set(7, "bleeding", _item(2))]))
+    for member in (7, "7", "bleeding"):
+        assert ConceptSet.from_json(path, member=member).concepts == (2,)
+    assert ConceptSet.from_json(path, member=7, name="mine").name == "mine"
+    with pytest.raises(rs.CohortError, match="sets.json has 2 concept sets: 'a', 'bleeding'"):
+        ConceptSet.from_json(path)
+    with pytest.raises(
+        rs.CohortError, match="no concept set 'bleedin'.*\n.*did you mean 'bleeding'"
+    ):
+        ConceptSet.from_json(path, member="bleedin")
+
+
+def test_the_place_of_a_faulty_item(tmp_path):
+    path = tmp_path / "cohort.json"
+    path.write_text(json.dumps({"ConceptSets": [_set(0, "a", _item(1), {"isExcluded": True})]}))
+    message = "cohort.json, ConceptSets, set 1, item 2: it has no `concept`"
+    with pytest.raises(rs.CohortError, match=message):
+        ConceptSet.from_json(path)
+    path.write_text(json.dumps({"ConceptSets": [{"id": 0}]}))
+    with pytest.raises(rs.CohortError, match="cohort.json, ConceptSets, set 1: it has no `items`"):
+        ConceptSet.from_json(path)
+    path.write_text(json.dumps({"name": "a", "expression": "{"}))
+    with pytest.raises(rs.CohortError, match="a text that is not valid JSON"):
+        ConceptSet.from_json(path)

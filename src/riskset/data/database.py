@@ -185,6 +185,21 @@ class Database:
         """Run a statement."""
         self._connection.execute(statement)
 
+    def reason_against(self, statement: str) -> str | None:
+        """Run a statement of another program; the reason why the database refuses it, if it does.
+
+        Raises MemoryError if it needs more memory than the database may use.
+        """
+        try:
+            self.execute(statement)
+        except duckdb.OutOfMemoryException as error:
+            raise MemoryError(
+                f"a query needs more memory than the database may use: {error}"
+            ) from (error)
+        except duckdb.Error as error:
+            return " ".join(str(error).split("\n\n")[0].split())
+        return None
+
     def attach(self, path: Path) -> str:
         """Open a DuckDB file for reading; the name of its catalog."""
         place = str(path.resolve())

@@ -123,7 +123,14 @@ class Cdm:
     @property
     def tables(self) -> tuple[str, ...]:
         """Names of the available tables, in lower case."""
-        return tuple(sorted(self._tables))
+        return tuple(sorted(name for name in self._tables if "." not in name))
+
+    def has_table(self, name: str) -> bool:
+        """Return whether there is a table, in any case of its name.
+
+        A table of another schema of a DuckDB file has its schema before a dot: results.cohort.
+        """
+        return name.lower() in self._tables
 
     @property
     def notes(self) -> tuple[Note, ...]:
@@ -133,7 +140,7 @@ class Cdm:
     def __repr__(self) -> str:
         version = "unknown version" if self.version is None else f"version {self.version}"
         persons = counted(self.n_rows("person"), "person")
-        return f"Cdm({persons}, {version}, {counted(len(self._tables), 'table')})"
+        return f"Cdm({persons}, {version}, {counted(len(self.tables), 'table')})"
 
     def n_rows(self, table: str) -> int:
         """Return the number of rows of a table, 0 if it is missing."""
@@ -184,6 +191,8 @@ class Cdm:
         does not exist is empty, with a note; and so is a table with none of `columns`, such as one
         of which only the header was loaded, as a row of data.
         """
+        if isinstance(source, str) and source.lower() in self._tables:
+            source = source.lower()
         if isinstance(source, str) and is_file_name(source) and source not in self._tables:
             source = Path(source)
         if isinstance(source, str) and not needed and self._is_absent(source, columns):

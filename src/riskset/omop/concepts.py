@@ -8,15 +8,13 @@ import numpy as np
 
 from riskset._errors import CohortError, InputError
 from riskset._settings import setting, settings
-from riskset.data.documents import parse_json
 from riskset.omop.cdm import Cdm, Scratch
+from riskset.omop.concept_set_file import HINT, chosen_set
 
 __all__ = ["ConceptItem", "ConceptSet"]
 
 VALID = "upper(trim({}.invalid_reason)) NOT IN ('D', 'U')"
 """D: deleted, U: replaced by another one. Valid rows have no reason, or a blank."""
-
-HINT = "it is what ATLAS exports: a file with `items`, or with `expression` and `items` in it."
 
 
 @settings
@@ -120,17 +118,22 @@ class ConceptSet:
         object.__setattr__(self, "name", name)
 
     @classmethod
-    def from_json(cls, source: str | Path | object, *, name: str = "") -> "ConceptSet":
-        """Read a concept set from an ATLAS export.
+    def from_json(
+        cls, source: str | Path | object, *, name: str = "", member: int | str | None = None
+    ) -> "ConceptSet":
+        """Read a concept set from a file of ATLAS, WebAPI or another program of OHDSI.
 
         Parameters
         ----------
         source : path, or what JSON holds
             ``{"items": [{"concept": {"CONCEPT_ID": ...}, "isExcluded": ..., "includeDescendants":
-            ..., "includeMapped": ...}]}``, alone or as the ``expression`` of a named set. A missing
-            flag is false.
+            ..., "includeMapped": ...}]}``, alone, as the ``expression`` of a named set, in a list
+            of named sets, or in the ``ConceptSets`` of a cohort definition. A missing flag is
+            false.
         name : str
             Name for reports. Default: the name in the file.
+        member : int or str, optional
+            Id or name of the set, if the file has several.
 
         Raises
         ------
@@ -143,21 +146,13 @@ class ConceptSet:
         >>> item = {"concept": {"CONCEPT_ID": 192671}, "includeDescendants": True}
         >>> rs.omop.ConceptSet.from_json({"items": [item]}).items
         (ConceptItem(concept=192671, descendants=True, exclude=False, mapped=False),)
+        >>> several = [{"id": 0, "name": "bleeding", "expression": {"items": [item]}}]
+        >>> rs.omop.ConceptSet.from_json(several, member="bleeding").name
+        'bleeding'
         """
-        place = "the concept set"
-        if isinstance(source, str | Path):
-            place, source = Path(source).name, _read(Path(source))
-        written = name
-        if isinstance(source, Mapping) and "expression" in source:
-            written, source = name or str(source.get("name", "")), source["expression"]
-        items = source.get("items") if isinstance(source, Mapping) else None
-        if not isinstance(items, Sequence) or isinstance(items, str):
-            raise CohortError(
-                "BadConceptSet", f"{place} is not a concept set: it has no `items`.", hint=HINT
-            )
-        return cls(
-            [_item(one, f"{place}, item {k}") for k, one in enumerate(items, 1)], name=written
-        )
+        written = chosen_set(source, member)
+        items = [_item(one, f"{written.place}, item {k}") for k, one in enumerate(written.items, 1)]
+        return cls(items, name=name or written.name)
 
     @property
     def concepts(self) -> tuple[int, ...]:
@@ -240,26 +235,14 @@ def _descendants(cdm: Cdm, work: Scratch, listed: str, items: Sequence[ConceptIt
     )
 
 
-def _read(path: Path) -> object:
-    try:
-        return parse_json(path.read_bytes())
-    except OSError as error:
-        raise CohortError(
-            "BadConceptSet", f"the concept set {str(path)!r} cannot be read: {error.strerror}."
-        ) from None
-    except ValueError as error:
-        raise CohortError(
-            "BadConceptSet", f"{path.name} is not valid JSON: {error}.", hint=HINT
-        ) from None
-
-
 def _item(given: object, place: str) -> ConceptItem:
     """An item of a concept set of ATLAS."""
     concept = given.get("concept") if isinstance(given, Mapping) else None
     if not isinstance(given, Mapping) or not isinstance(concept, Mapping):
         raise CohortError("BadConceptSet", f"{place}: it has no `concept`.", hint=HINT)
-    known = {str(key).upper(): value for key, value in concept.items()}
-    if "CONCEPT_ID" not in known:
+    # Programs write CONCEPT_ID, conceptId or concept_id, and large numbers as text.
+    known = {str(key).replace("_", "").upper(): value for key, value in concept.items()}
+    if "CONCEPTID" not in known:
         raise CohortError("BadConceptSet", f"{place}: its concept has no CONCEPT_ID.", hint=HINT)
     flags = {}
     for key in ("includeDescendants", "isExcluded", "includeMapped"):
@@ -270,8 +253,11 @@ def _item(given: object, place: str) -> ConceptItem:
                 f"{place}: {key} must be true or false, but it is {flags[key]!r}.",
                 hint=HINT,
             )
+    number = known["CONCEPTID"]
+    if isinstance(number, str) and number.strip().isdecimal():
+        number = int(number)
     return ConceptItem(
-        _id(f"{place}, CONCEPT_ID", known["CONCEPT_ID"]),
+        _id(f"{place}, CONCEPT_ID", number),
         descendants=flags["includeDescendants"],
         exclude=flags["isExcluded"],
         mapped=flags["includeMapped"],

@@ -30,6 +30,8 @@ class Diagnosis:
         Tables of the CDM to search: condition_occurrence, condition_era, drug_exposure, drug_era,
         procedure_occurrence, device_exposure, measurement, observation or visit_occurrence. If the
         CDM lacks some of them, they count as empty, with a note.
+    first : bool
+        Only the first record of a person, whether it is within observation or not.
 
     Raises
     ------
@@ -51,6 +53,7 @@ class Diagnosis:
     concepts: ConceptSet
     inpatient: bool = False
     tables: str | Sequence[str] = CONDITIONS
+    first: bool = False
 
     def __post_init__(self) -> None:
         tables = (self.tables,) if isinstance(self.tables, str) else tuple(self.tables)
@@ -160,6 +163,8 @@ def _diagnoses(cdm: Cdm, work: Scratch, diagnosis: Diagnosis) -> str:
     records = " UNION ALL ".join(queries)
     if diagnosis.inpatient:
         records = inpatient_query(cdm, work, records)
+    if diagnosis.first:
+        return f"SELECT person_id, min(s) AS event_date FROM ({records}) GROUP BY 1"
     return f"SELECT person_id, s AS event_date FROM ({records})"
 
 

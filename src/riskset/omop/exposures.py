@@ -176,9 +176,9 @@ class CohortTable:
     target, comparator : int
         ``cohort_definition_id`` of the arms.
     source : str, path or data frame
-        A table of the CDM, a file, or a frame, with ``cohort_definition_id, subject_id,
-        cohort_start_date, cohort_end_date``. A missing end, or an end before the start, counts as
-        the start. Repeated records count once.
+        A table of the CDM, such as "cohort" or "results.my_cohort", a file, or a frame, with
+        ``cohort_definition_id, subject_id, cohort_start_date, cohort_end_date``. A missing end, or
+        an end before the start, counts as the start. Repeated records count once.
     drugs : sequence of ConceptSet
         Drugs of the arms, which are excluded from the covariates.
 

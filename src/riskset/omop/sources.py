@@ -19,7 +19,7 @@ from riskset.omop.columns import text_casts
 __all__ = ["Openers", "find_tables", "is_file_name", "open_table_file"]
 
 Openers = Mapping[str, Callable[[], StoredTable]]
-"""Name of a table, in lower case -> what opens it."""
+"""Name of a table, in lower case, also with its schema before a dot -> what opens it."""
 
 TABLES = {
     "cdm_source",
@@ -221,4 +221,7 @@ def _attached(database: Database, path: Path, schemas: Sequence[str]) -> Openers
             if schema.lower() == wanted.lower():
                 view = ".".join(map(quoted, (alias, schema, name)))
                 openers.setdefault(name.lower(), partial(database.stored, view, path.name))
+    for schema, name in rows:  # cohort tables are often in a schema of their own
+        view = ".".join(map(quoted, (alias, schema, name)))
+        openers[f"{schema}.{name}".lower()] = partial(database.stored, view, path.name)
     return openers

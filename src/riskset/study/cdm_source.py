@@ -20,20 +20,23 @@ from riskset.data.design import Design
 from riskset.data.documents import checksum
 from riskset.omop.cdm import Cdm
 from riskset.omop.characteristics import characteristics
+from riskset.omop.concepts import ConceptSet
 from riskset.omop.covariates import Covariates
-from riskset.omop.events import CohortRecords, Diagnosis
+from riskset.omop.eligibility import Eligibility
+from riskset.omop.events import Diagnosis
 from riskset.omop.exposures import Cohorts, CohortTable, NewUserCohort
 from riskset.omop.risk import StudyPopulation, TimeAtRisk
 from riskset.omop.sources import is_file_name
 from riskset.omop.study_cohort import StudyCohort
 from riskset.results.rows import ConceptRow
 from riskset.study.cache import StepCache, StepResult, digest
+from riskset.study.codes import Codes
+from riskset.study.cohort_records import StudyCohorts
 from riskset.study.sections import (
     Analysis,
     CdmData,
     CdmExposure,
     CdmOutcome,
-    Codes,
     Comparison,
     CovariateSection,
     NewUsers,
@@ -118,7 +121,9 @@ class CdmSource:
             self.close()
             raise
         self.provenance = self._cdm.source_facts()
-        self._cohorts: object = cohorts or data.cohort_table.lower()
+        self._cohorts = StudyCohorts(
+            study.specification, study.folder, self._cdm, cohorts or data.cohort_table.lower()
+        )
         prints = [s["fingerprint"] for s in self.sources]
         self._print_of_labels = None if labels is None else prints[-1]
         fingerprints = prints if labels is None else prints[:-1]
@@ -198,7 +203,7 @@ class CdmSource:
         ).rows
 
     def _named(self, lists: dict[str, Codes]) -> Iterator[ConceptRow]:
-        sets = {name: codes.as_set(self._study.folder) for name, codes in lists.items()}
+        sets = {name: self._set_of(codes) for name, codes in lists.items()}
         wanted = sorted({item.concept for concepts in sets.values() for item in concepts.items})
         columns = ("concept_id", "concept_name")
         view = self._cdm.view("concept", columns, ("vocabulary_id",), needed=False)
@@ -223,6 +228,14 @@ class CdmSource:
                     excluded=item.exclude,
                 )
 
+    def _set_of(self, codes: Codes) -> ConceptSet:
+        """Its concepts, or all those that its cohort definition lists."""
+        definition = self._cohorts.definition(codes)
+        if definition is None:
+            return codes.as_set(self._study.folder)
+        listed = definition.concept_sets.values()
+        return ConceptSet(dict.fromkeys(item for one in listed for item in one.items))
+
     def _entry_key(self, comparison: Comparison, analysis: Analysis) -> str:
         known = self._study.specification.exposures
         arms = [known[name] for name in (comparison.target, comparison.comparator)]
@@ -231,13 +244,27 @@ class CdmSource:
             [self._definition(arm) for arm in arms if isinstance(arm, CdmExposure)],
             as_dict(analysis.new_users or NewUsers()),
             as_dict(analysis.entry),
+            *self._nesting_key(analysis),
         )
+
+    def _nesting_key(self, analysis: Analysis) -> list[str]:
+        """The definition of the nesting cohort, if the study has one."""
+        number = analysis.entry.nesting_cohort
+        expression = self._cohorts.expression(number) if isinstance(number, int) else None
+        return [] if expression is None else [expression]
+
+    def _entry(self, analysis: Analysis) -> Eligibility:
+        """Who may enter, with the records of the nesting cohort."""
+        number = analysis.entry.nesting_cohort
+        if not isinstance(number, int):
+            return analysis.entry
+        return dataclasses.replace(analysis.entry, nesting_cohort=self._cohorts.nesting(number))
 
     def _select(self, comparison: Comparison, analysis: Analysis) -> StudyCohort:
         """Those who may enter; done when it is needed, and the last one is remembered."""
         key = self._entry_key(comparison, analysis)
         if self._selected is None or self._selected[0] != key:
-            cohort = analysis.entry.select(self._cdm, self._episodes(comparison, analysis))
+            cohort = self._entry(analysis).select(self._cdm, self._episodes(comparison, analysis))
             self._selected = (key, cohort)
         return self._selected[1]
 
@@ -246,8 +273,9 @@ class CdmSource:
         target, comparator = (known[name] for name in (comparison.target, comparison.comparator))
         assert isinstance(target, CdmExposure)
         assert isinstance(comparator, CdmExposure)
-        if target.cohort is not None and comparator.cohort is not None:
-            return CohortTable(target.cohort, comparator.cohort, self._cohorts).read(self._cdm)
+        if target.is_cohort and comparator.is_cohort:
+            arms = (self._cohorts.number(target), self._cohorts.number(comparator))
+            return CohortTable(*arms, self._cohorts.source(target)).read(self._cdm)
         new_users = as_dict(analysis.new_users or NewUsers())
         sets = (
             target.as_set(self._study.folder, comparison.target),
@@ -374,7 +402,11 @@ class CdmSource:
         """What the records of an exposure or outcome depend on."""
         items = [as_dict(item) for item in codes.as_set(self._study.folder).items]
         definition: dict[str, object] = {"items": items, "cohort": codes.cohort}
+        defined = self._cohorts.definition(codes)
+        if defined is not None:
+            definition["definition"] = defined.expression
         if isinstance(codes, CdmOutcome):
+            definition |= {"first": True} if codes.first else {}
             definition |= {"inpatient": codes.inpatient, "death": codes.death}
             definition["tables"] = codes.event_tables
         return definition
@@ -382,10 +414,14 @@ class CdmSource:
     def _event(self, outcome: CdmOutcome) -> object:
         if outcome.death:
             return "death"
-        if outcome.cohort is not None:
-            return CohortRecords(outcome.cohort, self._cohorts)
-        concepts = outcome.as_set(self._study.folder)
-        return Diagnosis(concepts, inpatient=outcome.inpatient, tables=outcome.event_tables)
+        if outcome.is_cohort:
+            return self._cohorts.records(outcome)
+        return Diagnosis(
+            outcome.as_set(self._study.folder),
+            inpatient=outcome.inpatient,
+            tables=outcome.event_tables,
+            first=outcome.first,
+        )
 
 
 def _left(people: StudyPopulation) -> dict[str, Any]:
@@ -442,7 +478,7 @@ def open_cdm(study: Study) -> Cdm:
         )
     except InputError as error:
         raise study.error("data", "cdm", error=error) from None
-    absent = [names for names in sorted(_needed(study)) if not {*names} & {*cdm.tables}]
+    absent = [names for names in sorted(_needed(study)) if not any(map(cdm.has_table, names))]
     if absent:
         listed = "; it has no table ".join(" or ".join(names) for names in absent)
         hint = f"there are: {', '.join(cdm.tables) or 'none'}."
@@ -456,7 +492,7 @@ def _cohort_file(study: Study, cdm: Cdm) -> Path | None:
     """The file of the cohort table, where it is not a table of the CDM."""
     data = study.specification.data
     assert isinstance(data, CdmData)
-    if data.cohort_table.lower() in cdm.tables or not is_file_name(data.cohort_table):
+    if cdm.has_table(data.cohort_table) or not is_file_name(data.cohort_table):
         return None
     path = study.folder / data.cohort_table
     if not path.is_file():
@@ -470,12 +506,13 @@ def _needed(study: Study) -> set[tuple[str, ...]]:
     assert isinstance(data, CdmData)
     needed: set[tuple[str, ...]] = {("person",), ("observation_period",)}
     for exposure in asked.exposures.values():
-        if isinstance(exposure, CdmExposure) and exposure.cohort is None:
+        if isinstance(exposure, CdmExposure) and not exposure.is_cohort:
             needed |= {((a.new_users or NewUsers()).source,) for a in asked.analyses.values()}
     groups = (asked.exposures, asked.outcomes, asked.competing_events)
     for member in (member for group in groups for member in group.values()):
-        if getattr(member, "cohort", None) is not None:
-            if not is_file_name(data.cohort_table):
+        if isinstance(member, Codes) and member.is_cohort:
+            is_made = member.definition is not None or data.cohort_definitions is not None
+            if not is_made and not is_file_name(data.cohort_table):
                 needed.add((data.cohort_table.lower(),))
         elif isinstance(member, CdmOutcome) and not member.death:
             needed.add(member.event_tables)

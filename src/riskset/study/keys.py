@@ -4,7 +4,7 @@ from riskset._messages import Surface
 
 __all__ = ["KEYS"]
 
-OTHER_NAMES = {"model": "kind"}
+OTHER_NAMES = {"model": "kind", "member": "concept_set_member"}
 """Parameters of the Python interface whose key has another name."""
 
 

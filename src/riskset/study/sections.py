@@ -6,7 +6,6 @@ that add what only a file can say, such as names in place of arrays.
 
 import datetime
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import Literal
 
 from riskset._errors import InputError
@@ -28,13 +27,15 @@ from riskset.cohort.settings import (
 from riskset.data.database import checked_amount
 from riskset.imputation.settings import Imputation
 from riskset.model.penalty import L1, L2, Penalty
+from riskset.ohdsi.negative_controls import CONTROL_TABLES
 from riskset.omop.analyses import DEFAULT
-from riskset.omop.concepts import ConceptItem, ConceptSet
+from riskset.omop.concepts import ConceptSet
 from riskset.omop.covariate_settings import CovariateSettings
 from riskset.omop.eligibility import Eligibility
 from riskset.omop.events import CONDITIONS
 from riskset.omop.exposures import NewUserCohort
 from riskset.omop.risk import TimeAtRisk
+from riskset.study.codes import Codes, ControlList
 
 __all__ = [
     "NUMBERS",
@@ -43,7 +44,6 @@ __all__ = [
     "CdmData",
     "CdmExposure",
     "CdmOutcome",
-    "Codes",
     "Comparison",
     "CovariateSection",
     "Data",
@@ -191,7 +191,14 @@ class CdmData(Data):
     )
     ignore: tuple[str, ...] = setting("tables that are treated as absent", ())
     cohort_table: str = setting(
-        "table of the CDM, or a file, that holds the cohorts of exposures and outcomes", "cohort"
+        "table of the CDM, with its schema before a dot if that is another one, or a file, that "
+        "holds the cohorts of exposures and outcomes",
+        "cohort",
+    )
+    cohort_definitions: str | None = setting(
+        "a folder of cohort definitions, as CohortGenerator keeps them, from which the cohorts of "
+        "exposures and outcomes are made, instead of a cohort table",
+        None,
     )
     memory_limit: str | None = setting(
         "the memory that the embedded database may use before it writes to disk, such as 8GB; "
@@ -226,31 +233,6 @@ class TableExposure(Exposure):
     """A target or comparator in a plain table."""
 
     value: str = setting("the value in the column of the treatment", kw_only=True)
-
-
-@settings
-class Codes:
-    """Concepts of a CDM, or the records of a cohort that exists already."""
-
-    concepts: tuple[int | ConceptItem, ...] = setting("ids of concepts, or concepts with flags", ())
-    concept_set: str | None = setting(
-        "a file of a concept set that ATLAS exported, instead of concepts", None
-    )
-    descendants: bool = setting("whether descendants of the ids count, too", True)
-    exclude: tuple[int, ...] = setting(
-        "ids of concepts that are left out, with their descendants", ()
-    )
-    cohort: int | None = setting(
-        "the cohort_definition_id in the cohort table, instead of concepts", None
-    )
-
-    def as_set(self, folder: Path, name: str = "") -> ConceptSet:
-        """The concepts; the path of a file is relative to `folder`."""
-        if self.concept_set is not None:
-            return ConceptSet.from_json(folder / self.concept_set, name=name)
-        return ConceptSet(
-            self.concepts, descendants=self.descendants, exclude=self.exclude, name=name
-        )
 
 
 @settings
@@ -314,6 +296,9 @@ class CdmOutcome(OutcomeDefinition, Codes):
         "controls observation, too",
         None,
     )
+    first: bool = setting(
+        "whether only the first record of a person counts, observed or not", False
+    )
     death: bool = setting("death from any cause, instead of concepts", False)
     time_at_risk: TimeAtRisk | None = setting(
         "the time at risk of this outcome, instead of that of the analyses", None
@@ -330,7 +315,7 @@ class CdmOutcome(OutcomeDefinition, Codes):
         if self.tables is not None:
             return self.tables
         # As OHDSI's CohortGenerator makes the cohorts of negative controls.
-        return CONDITIONS + ("observation",) * (self.kind == "negative control")
+        return CONTROL_TABLES if self.kind == "negative control" else CONDITIONS
 
 
 @settings
@@ -632,6 +617,9 @@ class Specification:
     comparisons: tuple[Comparison, ...] = setting("pairs of exposures")
     outcomes: dict[str, TableOutcome | CdmOutcome] = setting("outcomes and controls")
     analyses: dict[str, Analysis] = setting("analyses, each with its own design choices")
+    negative_controls: ControlList | None = setting(
+        "a list of negative controls of a CDM, in addition to those among the outcomes", None
+    )
     description: str = setting("a description of the study", "")
     defaults: Analysis = setting(
         "sections that apply to every analysis without its own section", Analysis

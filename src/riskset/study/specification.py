@@ -10,6 +10,7 @@ import yaml
 
 from riskset._errors import InputError, counted
 from riskset._settings import Fault, Reader, as_dict
+from riskset.study.control_list import with_controls
 from riskset.study.sections import Specification
 from riskset.study.validation import contradictions
 from riskset.study.yaml_document import YamlDocument
@@ -73,7 +74,9 @@ class Study:
         reader = Reader()
         content = self._document.content(reader.faults)
         specification = Specification(**reader.parts(Specification, content))
-        self._document.refuse([*reader.faults, *contradictions(specification, folder)])
+        specification, faults = with_controls(specification, folder)
+        found = [*reader.faults, *faults, *contradictions(specification, folder)]
+        self._document.refuse(found)
         self.specification = specification
 
     def __repr__(self) -> str:
@@ -94,10 +97,13 @@ class Study:
         del content["defaults"]
         for name in ("memory_limit", "spill_folder"):
             content["data"].pop(name, None)
-        files = [(content["data"], name) for name in ("people", "cdm", "cohort_table")]
+        named = ("people", "cdm", "cohort_table", "cohort_definitions")
+        files = [(content["data"], name) for name in named]
+        files.append((content["negative_controls"] or {}, "file"))
         files.append((content["data"].get("covariates", {}), "table"))
         for group in ("exposures", "outcomes", "competing_events"):
-            files += [(member, "concept_set") for member in content[group].values()]
+            for member in content[group].values():
+                files += [(member, name) for name in ("concept_set", "definition")]
         for place, name in files:
             if place.get(name) is not None:
                 place[name] = Path(place[name]).name

@@ -4,18 +4,20 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from riskset._errors import InputError
+from riskset._errors import InputError, MissingDependencyError
 from riskset._settings import INVALID, Fault, KeyPath
+from riskset.ohdsi.cohort_definitions import CohortDefinition
 from riskset.omop.analyses import ANALYSES
 from riskset.omop.characteristics import CHARACTERISTICS
 from riskset.omop.events import Diagnosis
+from riskset.study.codes import Codes
+from riskset.study.cohort_records import defined_cohorts, nesting_cohorts
 from riskset.study.sections import (
     NUMBERS,
     Analysis,
     CdmData,
     CdmExposure,
     CdmOutcome,
-    Codes,
     CovariateSection,
     Specification,
     TableData,
@@ -76,9 +78,22 @@ def _of_comparisons(specification: Specification) -> Iterator[Fault]:
             yield Fault(place, f"{' and '.join(pair)}: {why}.")
         seen.add(pair)
         arms = [exposures[name] for name in pair if name in exposures]
-        if len({getattr(arm, "cohort", None) is None for arm in arms}) > 1:
-            message = "one arm is defined by concepts, but the other one by a cohort."
+        ways = {_way(arm, specification.data) for arm in arms}
+        if len(ways) > 1:
+            one, other = sorted(ways, key=WAYS.index)
+            message = f"one arm is defined by {one}, but the other one by {other}."
             yield Fault(place, message, "define both in the same way.")
+
+
+WAYS = ("concepts", "a cohort", "a cohort definition")
+
+
+def _way(arm: object, data: object) -> str:
+    """How the people of an arm are found."""
+    if not isinstance(arm, Codes) or not arm.is_cohort:
+        return WAYS[0]
+    has_folder = isinstance(data, CdmData) and data.cohort_definitions is not None
+    return WAYS[1 if arm.definition is None and not has_folder else 2]
 
 
 def _of_definitions(specification: Specification, folder: Path) -> Iterator[Fault]:
@@ -87,7 +102,7 @@ def _of_definitions(specification: Specification, folder: Path) -> Iterator[Faul
         return
     is_cdm = isinstance(specification.data, CdmData)
     here, there = ("a CDM", "a table of people")[:: 1 if is_cdm else -1]
-    keys = "`concepts` or `cohort`" if is_cdm else "`value`, or `time` and `event`,"
+    keys = "`concepts`, `cohort` or `definition`" if is_cdm else "`value`, or `time` and `event`,"
     values: dict[str, str] = {}
     for group in GROUPS:
         for name, member in _valid(getattr(specification, group)):
@@ -101,6 +116,8 @@ def _of_definitions(specification: Specification, folder: Path) -> Iterator[Faul
                 values[member.value] = name
             elif isinstance(member, CdmExposure | CdmOutcome):
                 yield from _of_codes((group, name), member, folder)
+    if isinstance(specification.data, CdmData):
+        yield from _of_cohorts(specification, specification.data, folder)
     for name, analysis in _valid(specification.analyses):
         for section in ("new_users", "eligibility", "time_at_risk", "covariates"):
             if not is_cdm and getattr(analysis, section) is not None:
@@ -140,14 +157,55 @@ def _of_imputation(specification: Specification) -> Iterator[Fault]:
             yield Fault(("analyses", name, "model", "covariates"), message, hint)
 
 
+def _of_cohorts(specification: Specification, data: CdmData, folder: Path) -> Iterator[Fault]:
+    """Cohorts that are made from definitions, which must be there and be understood."""
+    place = ("data", "cohort_definitions")
+    try:
+        known = defined_cohorts(data, folder)
+    except InputError as error:
+        yield Fault(place, error.message, error.hint)
+        return
+    if data.cohort_definitions is None:
+        return
+    wanted: dict[int, KeyPath] = {}
+    for group in GROUPS:
+        for name, member in _valid(getattr(specification, group)):
+            if isinstance(member, Codes) and member.cohort is not None:
+                wanted.setdefault(member.cohort, (group, name, "cohort"))
+    for name, number in nesting_cohorts(specification.analyses).items():
+        wanted.setdefault(number, ("analyses", name, "eligibility", "nesting_cohort"))
+    for number, path in wanted.items():
+        if number not in known:
+            listed = data.cohort_definitions
+            yield name_fault(path, "cohort", str(number), map(str, known), listed)
+        else:
+            yield from _of_definition(place, known[number])
+
+
+def _of_definition(place: KeyPath, definition: CohortDefinition) -> Iterator[Fault]:
+    try:
+        definition.check()
+    except (InputError, MissingDependencyError) as error:
+        yield Fault(place, error.message, error.hint)
+
+
 def _of_codes(place: KeyPath, member: CdmExposure | CdmOutcome, folder: Path) -> Iterator[Fault]:
-    ways: tuple[str, ...] = ("concepts", "concept_set", "cohort")
+    ways: tuple[str, ...] = ("concepts", "concept_set", "cohort", "definition")
     given = [word for word in ways if getattr(member, word) not in ((), None)]
     given += ["death"] if isinstance(member, CdmOutcome) and member.death else []
     ways += ("death",) * isinstance(member, CdmOutcome)
     known = f"{', '.join(ways[:-1])} or {ways[-1]}"
     if len(given) != 1:
         yield Fault(place, f"it needs one of {known}, but has {' and '.join(given) or 'none'}.")
+    if member.concept_set_member is not None and member.concept_set is None:
+        message = "`concept_set_member` names a set of a file, but `concept_set` names none."
+        yield Fault((*place, "concept_set_member"), message, "add `concept_set`, or leave it out.")
+    try:
+        definition = member.cohort_definition(folder, 1)
+        if definition is not None:
+            yield from _of_definition((*place, "definition"), definition)
+    except InputError as error:
+        yield Fault((*place, "definition"), error.message, error.hint)
     try:
         concepts = member.as_set(folder)
         if isinstance(member, CdmOutcome):

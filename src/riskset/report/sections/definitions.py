@@ -15,32 +15,34 @@ MOST_DEFINITIONS = 5000
 def collect_definitions(source: ReportSource) -> list[ReportRow]:
     """A row for each exposure, outcome, control and kind of competing event."""
     settings, study = source.study["settings"], source.study
-    treatment = settings.get("data", {}).get("treatment")
+    data = settings.get("data", {})
+    treatment = data.get("treatment")
+    cohort = "cohort" if data.get("cohort_definitions") is None else "cohort_defined"
     rows: list[ReportRow] = []
     for name, one in (settings.get("exposures") or {}).items():
         roles = [role for role in ("target", "comparator") if name in study[f"{role}s"]]
         rows.append(
             {"name": name, "label": one.get("label") or name, "role": " ".join(roles)}
-            | {"definition": list(_exposure(one, treatment))}
+            | {"definition": list(_exposure(one, treatment, cohort))}
         )
     for group in ("outcomes", "competing_events"):
         for name, one in (settings.get(group) or {}).items():
             role = "competing" if group == "competing_events" else one.get("kind", "outcome")
             rows.append(
                 {"name": name, "label": one.get("label") or name, "role": role.replace(" ", "_")}
-                | {"definition": list(_outcome(one))}
+                | {"definition": list(_outcome(one, cohort))}
             )
     return rows
 
 
-def _exposure(one: Mapping[str, Any], treatment: str | None) -> Iterator[list[str]]:
+def _exposure(one: Mapping[str, Any], treatment: str | None, cohort: str) -> Iterator[list[str]]:
     if "value" in one:
         yield ["value", str(treatment), str(one["value"])]
     else:
-        yield from _codes(one)
+        yield from _codes(one, cohort)
 
 
-def _outcome(one: Mapping[str, Any]) -> Iterator[list[str]]:
+def _outcome(one: Mapping[str, Any], cohort: str) -> Iterator[list[str]]:
     """Pairs of what is said and its values."""
     if "time" in one:
         yield ["time", str(one["time"])]
@@ -51,16 +53,20 @@ def _outcome(one: Mapping[str, Any]) -> Iterator[list[str]]:
     if one.get("death"):
         yield ["death"]
         return
-    yield from _codes(one)
+    yield from _codes(one, cohort)
     if one.get("tables"):
         yield ["tables", ", ".join(one["tables"])]
     if one.get("inpatient"):
         yield ["inpatient"]
+    if one.get("first"):
+        yield ["first"]
 
 
-def _codes(one: Mapping[str, Any]) -> Iterator[list[str]]:
+def _codes(one: Mapping[str, Any], cohort: str) -> Iterator[list[str]]:
     if one.get("cohort") is not None:
-        yield ["cohort", str(one["cohort"])]
+        yield [cohort, str(one["cohort"])]
+    elif one.get("definition"):
+        yield ["cohort_definition", str(one["definition"])]
     elif one.get("concept_set"):
         yield ["concept_set", str(one["concept_set"])]
     elif one.get("concepts"):

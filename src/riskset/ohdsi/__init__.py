@@ -1,0 +1,16 @@
+"""Files of OHDSI's programs: cohort definitions, negative controls, and data of CohortMethod."""
+
+from riskset.ohdsi.cohort_definitions import (
+    CohortDefinition,
+    generate_cohorts,
+    read_cohort_definitions,
+)
+from riskset.ohdsi.negative_controls import NegativeControl, read_negative_controls
+
+__all__ = [
+    "CohortDefinition",
+    "NegativeControl",
+    "generate_cohorts",
+    "read_cohort_definitions",
+    "read_negative_controls",
+]
