@@ -15,6 +15,7 @@ from riskset._messages import spoken
 from riskset.cli.curves import curves
 from riskset.cli.fit import fit
 from riskset.cli.path import path
+from riskset.cli.terminal import output, warn
 from riskset.cli.wording import CommandLine
 from riskset.study.keys import KEYS
 
@@ -142,3 +143,12 @@ def test_warnings_name_options(run: Run) -> None:
 )
 def test_messages_of_studies_name_keys(python: str, key: str) -> None:
     assert spoken(python, KEYS) == key
+
+
+def test_names_stay_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
+    """The terminal library would print an emoji for ":100:"."""
+    output().print("matched 1:100: ok")
+    warn("matched 1:100: few")
+    written = capsys.readouterr()
+    assert written.out == "matched 1:100: ok\n"
+    assert written.err == "Warning: matched 1:100: few\n"

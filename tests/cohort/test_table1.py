@@ -257,3 +257,65 @@ def test_mistakes(frame, people) -> None:
         rs.cohort.table1(frame.slice(0, 10), people)
     with pytest.raises(InputError, match="'x', which is not a covariate of the data"):
         rs.cohort.table1(frame, people, covariate_labels={"x": "X", "num_age": "Age"})
+
+
+def test_a_column_has_both_arms_together() -> None:
+    """Ages 61, 70, 55 | 66, 58, 47: mean 59.5, sample SD sqrt(333.5 / 5), median (58 + 61) / 2."""
+    people = rs.cohort.Population([1, 1, 1, 0, 0, 0])
+    frame = pa.table(
+        {
+            "age": [61.0, 70.0, 55.0, 66.0, 58.0, 47.0],
+            "bmi": [20.0, None, 30.0, 25.0, None, None],
+            "sex": ["m", "f", "m", "f", "f", "m"],
+            "smokes": [1, 0, 0, 1, 1, 0],
+        }
+    )
+    found = rs.cohort.table1(frame, people, overall=True)
+    age, bmi = (line(found, label=name, kind="mean") for name in ("age", "bmi"))
+    assert (age["before_overall"], age["before_overall_sd"]) == pytest.approx((59.5, 66.7**0.5))
+    assert (bmi["before_overall"], bmi["before_overall_sd"]) == pytest.approx((25.0, 5.0))
+    places = ({"label": "f"}, {"kind": "people"})
+    counts = [line(found, **place)["before_overall_count"] for place in places]
+    assert counts == [3, 6]
+    (missing,) = [row for row in found.rows if row["kind"] == "missing"]
+    assert (missing["before_overall_count"], missing["before_overall"]) == (3, 0.5)
+    median = rs.cohort.table1(frame, people, overall=True, statistic="median")
+    row = line(median, label="age")
+    assert [row[f"before_overall{end}"] for end in ("", "_lower", "_upper")] == [59.5, 55, 66]
+    printed = list(csv.reader(found.to_csv().splitlines()))
+    assert printed[0] == ["Characteristic", "Overall", "Target", "Comparator", "SMD"]
+    assert printed[1][:4] == ["People, n", "6", "3", "3"]
+    assert "Overall" in found.to_latex()
+    assert "before_overall_sd" in found.columns()
+    plain = rs.cohort.table1(frame, people)
+    assert not any("overall" in name for name in plain.columns())
+    assert "Overall" not in plain.to_csv()
+
+
+def test_both_arms_together_are_weighted_after_an_adjustment() -> None:
+    people = rs.cohort.Population([1, 1, 1, 0, 0, 0], [0.5, 0.6, 0.7, 0.3, 0.4, 0.5])
+    adjusted = rs.cohort.weight(people, estimand="ate")
+    frame = pa.table({"age": [61.0, 70.0, 55.0, 66.0, 58.0, 47.0], "ill": [1, 0, 0, 1, 1, 0]})
+    found = rs.cohort.table1(frame, adjusted, overall=True)
+    w = adjusted.weight / adjusted.weight.sum()
+    age = frame["age"].to_numpy()
+    mean = float(w @ age)
+    sd = math.sqrt(float(w @ (age - mean) ** 2) / (1 - float(w @ w)))
+    row = line(found, label="age")
+    assert (row["after_overall"], row["after_overall_sd"]) == pytest.approx((mean, sd))
+    assert line(found, label="ill")["after_overall"] == pytest.approx(w[0] + w[3] + w[4])
+    size = line(found, kind="effective")["after_overall"]
+    assert size == pytest.approx(1 / float(w @ w))
+    assert found.formatted().columns[1].spanner == "Before adjustment"
+
+
+def test_both_arms_together_are_hidden_with_one_of_them() -> None:
+    n = 40
+    people = rs.cohort.Population([1] * n + [0] * n)
+    ill = [1] * 2 + [0] * (n - 2) + [1] * 20 + [0] * 20
+    found = rs.cohort.table1(pa.table({"ill": ill, "old": [0, 1] * n}), people, overall=True)
+    shared = rs.cohort.share_table1(found)
+    hidden, shown = line(shared, label="ill"), line(shared, label="old")
+    assert hidden["before_target_count"] is hidden["before_overall_count"] is None
+    assert hidden["before_overall"] is None
+    assert shown["before_overall_count"] == 40

@@ -213,6 +213,9 @@ def test_it_prints_on_a4_without_a_cut_figure(visit, path):
     heights = page.evaluate("[...document.querySelectorAll('figure')].map(e => e.offsetHeight)")
     assert max(heights) < 1000
     assert not page.locator("nav").is_visible()
+    assert not any(one.is_visible() for one in page.locator("details:not([open])").all())
+    heading = page.eval_on_selector("tr.group", "e => getComputedStyle(e).breakAfter")
+    assert heading == "avoid"
     link = page.eval_on_selector(".refs a", "e => getComputedStyle(e, '::after').content")
     assert "attr(href)" in link or "https://doi.org" in link
 

@@ -154,6 +154,22 @@ def test_another_analysis_that_failed_is_withheld_by_itself(report):
     assert rows[1]["hr"] == pytest.approx(math.exp(-0.52))
 
 
+def test_controls_that_cannot_be_used(report):
+    """The report does not say that a study whose controls failed has none."""
+    found = tables()
+    found["calibration"] = [calibration(status="too_few_controls", n_negative=0, ease=None)]
+    for row in found["controls"]:
+        row |= {"hr": None, "hr_lower": None, "hr_upper": None, "se": None, "used": False}
+    found["runs"].append(found["runs"][0] | {"outcome": "x", "outcome_kind": "negative control"})
+    for row in found["estimates"]:
+        row |= {k: None for k in row if k.startswith("calibrated_")}
+    made = report(found)
+    text = made.text
+    assert "Hazard ratio and standard error of each negative control" not in text
+    assert "none of the negative controls can be used in this analysis" in text
+    assert "the study has no negative controls" not in text
+
+
 @pytest.mark.parametrize("n", [0, 4])
 def test_too_few_controls(report, n):
     found = tables()

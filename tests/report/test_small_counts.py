@@ -238,3 +238,15 @@ def test_a_field_without_a_kind_is_refused():
 
     with pytest.raises(TypeError, match=r"PlainRow.people is not a column"):
         Disclosure(lambda name: [], TABLES | {"plain": PlainRow}, 5)
+
+
+def test_table1_has_both_groups_together_where_the_study_asks_for_them(report):
+    found, about = tables(), study()
+    found["table1"][2] |= {"before_overall": 71.31, "before_overall_sd": 6.98}
+    heads = [e.text for e in report(found, about).page.all("th")]
+    assert "Overall" not in heads
+    about["settings"] = about["settings"] | {"report": {"overall": True}}
+    made = report(found, about)
+    (table,) = [e for e in made.page.all("table") if e.attrs["data-table"].endswith("/table1")]
+    assert [e.text for e in table.one("thead").all("th")].count("Overall") >= 1
+    assert "71.3 (7.0)" in table.one("tbody").text

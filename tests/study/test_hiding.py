@@ -6,7 +6,7 @@ import pyarrow.parquet as pq
 
 import riskset as rs
 from riskset.results.column_groups import BalanceColumns
-from riskset.results.rows import AttritionRow, BalanceRow
+from riskset.results.rows import AtRiskRow, AttritionRow, BalanceRow, CurveRow
 from study.small import content, hide, people
 
 
@@ -84,6 +84,19 @@ def test_bars_with_few_people_are_joined():
     (alone,) = hide("preference", [bar(0, 3, 3)], 5)
     assert alone["count"] is None
     assert alone["suppressed"] == "count, kept, weight"
+
+
+def test_results_that_are_shared_can_be_shared_again(tmp_path):
+    """Numbers at risk that lie close together are hidden; curves do not end there."""
+    shared, _ = both(tmp_path, people(1000), sharing={"blind": False, "min_cell_count": 5})
+    at_risk = shared.rows("numbers_at_risk", adjusted=True, arm="target")
+    known = [row["people"] for row in at_risk]
+    known[1:-1] = [None] * (len(known) - 2)  # all but the first and the last
+    assert known[-1] >= 5
+    at_risk = [AtRiskRow(**(row | {"people": n})) for row, n in zip(at_risk, known, strict=True)]
+    curves = [CurveRow(**row) for row in shared.rows("curves", adjusted=True, arm="target")]
+    again = hide("curves", curves, 5, numbers_at_risk=at_risk)
+    assert [row["time"] for row in again] == [row["time"] for row in curves]
 
 
 def test_curves_end_where_an_arm_has_few_people(tmp_path):

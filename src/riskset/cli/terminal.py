@@ -34,7 +34,8 @@ WIDTH = 80
 
 def _console(stream: TextIO) -> Console:
     # Made anew for each use, because a caller may have replaced sys.stdout in between.
-    console = Console(file=stream, highlight=False, soft_wrap=False)
+    # Without emoji, into which rich turns ":100:" of a name such as "matched 1:100".
+    console = Console(file=stream, highlight=False, soft_wrap=False, emoji=False)
     console.width = min(console.width, WIDTH)
     return console
 

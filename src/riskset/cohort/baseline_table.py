@@ -42,6 +42,7 @@ from riskset.tables.cells import (
 __all__ = ["Table1", "formatted_table1", "table1"]
 
 ARMS = ("target", "comparator")
+OVERALL = "overall"
 SIDES = {"before": "Before adjustment", "after": "After adjustment"}
 WORDS = {
     "people": "People, n",
@@ -55,6 +56,8 @@ WORDS = {
 }
 """Kind of a line -> its first cell."""
 INDENTED = ("level", "missing")
+NUMBERS = ("", "_count", "_sd", "_lower", "_upper")
+"""Ends of the names of the numbers of a group."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -75,6 +78,8 @@ class Table1:
     adjustment : Adjustment
     target, comparator : str
         Names of the arms.
+    overall : bool
+        Whether the columns of both arms together (`overall`, `overall_count`, ...) are shown.
 
     Examples
     --------
@@ -91,10 +96,14 @@ class Table1:
     adjustment: Adjustment
     target: str = "Target"
     comparator: str = "Comparator"
+    overall: bool = False
 
     def columns(self) -> dict[str, AnyArray]:
         """Return the numbers as columns of a table; None where there is no number."""
-        names = [n for n in CharacteristicRow.columns() if n not in ("adjustment", "suppressed")]
+        left_out = {"adjustment", "suppressed"}
+        if not self.overall:
+            left_out |= {f"{side}_{OVERALL}{end}" for side in SIDES for end in NUMBERS}
+        names = [n for n in CharacteristicRow.columns() if n not in left_out]
         first = ("label", "kind", "section", "covariate_id")
         ordered = (*first, *(name for name in names if name not in first))
         return {n: np.array([row[n] for row in self.rows], dtype=object) for n in ordered}
@@ -105,7 +114,8 @@ class Table1:
 
     def formatted(self, title: str = "Baseline characteristics") -> FormattedTable:
         """Return the table as it is printed, with a title; see `riskset.tables.FormattedTable`."""
-        return formatted_table1(self.rows, (self.target, self.comparator), title)
+        arms = (self.target, self.comparator)
+        return formatted_table1(self.rows, arms, title, overall=self.overall)
 
     def to_csv(self) -> str:
         """Return the printed table as CSV."""
@@ -147,7 +157,8 @@ def table1(
 
     Zeros and ones, and each level of a category, are shown by n (%), numbers by mean (SD) or median
     [IQR]. After an adjustment by weights (or strata, or sets of several sizes), shares, means,
-    standard deviations and quartiles are weighted, and there are no counts of people.
+    standard deviations and quartiles are weighted, and there are no counts of people. With
+    ``overall=True``, a column has both arms together, with the same weights.
 
     Parameters
     ----------
@@ -213,7 +224,7 @@ def table1(
     )
     chosen = with_statistics(find_characteristics(design, labels), design, labels, settings)
     rows = characteristic_lines(design, adjustment, measured, chosen)
-    return Table1(tuple(rows), measured, adjustment, target, comparator)
+    return Table1(tuple(rows), measured, adjustment, target, comparator, settings.overall)
 
 
 def with_statistics(
@@ -273,6 +284,8 @@ def formatted_table1(
     rows: Iterable[ResultRow],
     arms: tuple[str, str],
     title: str = "Baseline characteristics",
+    *,
+    overall: bool = False,
 ) -> FormattedTable:
     """Lines of Table 1 as a table that can be printed.
 
@@ -281,16 +294,18 @@ def formatted_table1(
     lines = [row for row in rows if isinstance(row, CharacteristicRow)]
     has_after = any(row[f"after_{n}"] is not None for row in lines for n in _numbers())
     sides = ("before", "after") if has_after else ("before",)
+    groups = {OVERALL: "Overall"} if overall else {}
+    groups |= dict(zip(ARMS, arms, strict=True))
     columns = [FormattedColumn("Characteristic", is_number=False)]
     for side in sides:
         spanner = SIDES[side] if has_after else None
-        columns += [FormattedColumn(name, spanner) for name in (*arms, "SMD")]
+        columns += [FormattedColumn(name, spanner) for name in (*groups.values(), "SMD")]
     out = []
     for row in lines:
         cells = [WORDS[row.kind].format(row.label)]
         decimals = _decimals(row)
         for side in sides:
-            cells += [_cell(row, side, arm, decimals) for arm in ARMS]
+            cells += [_cell(row, side, group, decimals) for group in groups]
             smd = row[f"{side}_smd"]
             is_hidden = f"{side}_smd" in names_hidden(row)
             cells.append(fixed(smd, 2) if smd is not None or is_hidden else "")
@@ -315,10 +330,8 @@ def _decimals(row: CharacteristicRow) -> int:
     return 0
 
 
-def _cell(row: CharacteristicRow, side: str, arm: str, decimals: int) -> str:
-    value, n, sd, low, high = (
-        row[f"{side}_{arm}{end}"] for end in ("", "_count", "_sd", "_lower", "_upper")
-    )
+def _cell(row: CharacteristicRow, side: str, group: str, decimals: int) -> str:
+    value, n, sd, low, high = (row[f"{side}_{group}{end}"] for end in NUMBERS)
     show: dict[str, Callable[[], str]] = {
         "people": lambda: count(n),
         "effective": lambda: fixed(value, 0),

@@ -2,6 +2,7 @@ r"""Numbers of a table of characteristics: shares, means, quartiles and standard
 
 With weights u that add to 1 in an arm, shares and means are :math:`\sum u x`, and standard
 deviations :math:`\sqrt{\sum u (x - m)^2 / (1 - \sum u^2)}`, as those of `riskset.cohort.balance`.
+Those of both arms together have the same weights, divided by the sum over both arms.
 
 The quantile of a probability p is the smallest value x with :math:`F(x) \ge p`, where F is the
 weighted distribution function; if :math:`F(x) = p`, it is the mean of x and the next larger value.
@@ -38,6 +39,9 @@ from riskset.results.rows import CharacteristicRow
 __all__ = ["characteristic_lines", "quantiles"]
 
 ARMS = ("target", "comparator")
+OVERALL = "overall"
+"""Both arms together."""
+GROUPS = (*ARMS, OVERALL)
 QUARTILES = (0.25, 0.5, 0.75)
 SAME = 1e-12
 """A cumulative weight this close to a probability, relative to all weight, is equal to it."""
@@ -73,13 +77,24 @@ class _Weights:
     arms: tuple[Rows, Rows]
     is_weighted: bool
 
+    @property
+    def groups(self) -> tuple[Rows, Rows, Rows]:
+        """Weights of both arms, and of all people."""
+        return (*self.arms, self.arms[0] + self.arms[1])
+
+    @property
+    def totals(self) -> tuple[float, float]:
+        """Sums of the weights of both arms."""
+        return float(self.arms[0].sum()), float(self.arms[1].sum())
+
     def counts(
         self, columns: CharacteristicColumns, counts: Sequence[float]
     ) -> CharacteristicColumns:
         """With the numbers of people, unless these have different weights."""
         if self.is_weighted:
             return columns
-        made = {f"{arm}_count": round(n) for arm, n in zip(ARMS, counts, strict=True)}
+        known = [*counts, sum(counts)]
+        made = {f"{name}_count": round(n) for name, n in zip(GROUPS, known, strict=True)}
         return replace(columns, **made)
 
 
@@ -93,12 +108,12 @@ class _Lines:
 
     def people(self) -> Iterator[CharacteristicRow]:
         """Numbers of people, and effective sample sizes if they have different weights."""
-        counts = [[int(np.count_nonzero(w)) for w in one.arms] for one in self.sides]
-        sides = [CharacteristicColumns(target_count=a, comparator_count=b) for a, b in counts]
+        counts = [[int(np.count_nonzero(w)) for w in one.groups] for one in self.sides]
+        sides = [CharacteristicColumns(**_groups(some, "_count")) for some in counts]
         yield self._row("people", "", sides)
         if any(one.is_weighted for one in self.sides):
-            sizes = [[effective_size(w) for w in one.arms] for one in self.sides]
-            sides = [CharacteristicColumns(target=a, comparator=b) for a, b in sizes]
+            sizes = [[effective_size(w) for w in one.groups] for one in self.sides]
+            sides = [CharacteristicColumns(**_groups(some)) for some in sizes]
             yield self._row("effective", "", sides)
 
     def of(self, one: Characteristic) -> Iterator[CharacteristicRow]:
@@ -138,7 +153,8 @@ class _Lines:
         shares = [float(getattr(of.side, f"mean_{arm}")[column]) for arm in ARMS]
         counts = [float(getattr(of.side, f"count_{arm}")[column]) for arm in ARMS]
         smd = float(of.side.smd[column])
-        return of.counts(CharacteristicColumns(**_arms(shares), smd=smd), counts)
+        shares.append(_joined(shares, of.totals))
+        return of.counts(CharacteristicColumns(**_groups(shares), smd=smd), counts)
 
     def _rest(
         self, one: Characteristic, ones: CharacteristicColumns, of: _Weights
@@ -154,7 +170,8 @@ class _Lines:
                 without = getattr(lost, f"{arm}_count") or 0.0
             shares.append(max(share, 0.0))
             counts.append(n - (getattr(ones, f"{arm}_count") or 0.0) - without)
-        return of.counts(CharacteristicColumns(**_arms(shares)), counts)
+        shares.append(_joined(shares, of.totals))
+        return of.counts(CharacteristicColumns(**_groups(shares)), counts)
 
     def _numbers(self, one: Characteristic) -> list[CharacteristicColumns]:
         """Means with standard deviations, or medians with quartiles, of the known numbers."""
@@ -165,30 +182,32 @@ class _Lines:
         known = np.ones(x.size, dtype=bool)
         if one.missing is not None:
             known = self.design.to_dense(np.array([one.missing]))[:, 0] == 0
-        found = [[_moments(x, np.where(known, w, 0.0)) for w in of.arms] for of in self.sides]
+        found = [[_moments(x, np.where(known, w, 0.0)) for w in of.groups] for of in self.sides]
         out = []
         for k, of in enumerate(self.sides):
-            (m1, s1), (m0, s0) = found[k]
+            (m1, _), (m0, _), _ = found[k]
             unit = found[0 if self.balance.sd == "before" else k]
             smd = _ratio(m1 - m0, float(np.sqrt((unit[0][1] ** 2 + unit[1][1] ** 2) / 2)))
             if one.missing is None:
                 smd = float(of.side.smd[column])
             if one.statistic == "mean":
-                made = _arms((m1, m0)) | {"target_sd": s1, "comparator_sd": s0}
+                means, sds = zip(*found[k], strict=True)
+                made = _groups(means) | _groups(sds, "_sd")
             else:
                 made = {}
-                for arm, w in zip(ARMS, of.arms, strict=True):
+                for name, w in zip(GROUPS, of.groups, strict=True):
                     low, middle, high = quantiles(x, np.where(known, w, 0.0), QUARTILES).tolist()
-                    made |= {arm: middle, f"{arm}_lower": low, f"{arm}_upper": high}
+                    made |= {name: middle, f"{name}_lower": low, f"{name}_upper": high}
             out.append(CharacteristicColumns(**made, smd=smd))
         return out
 
     def _means(self, column: int, of: _Weights) -> CharacteristicColumns:
         means = [float(getattr(of.side, f"mean_{arm}")[column]) for arm in ARMS]
-        sds: dict[str, Any] = {
-            f"{arm}_sd": float(getattr(of.side, f"sd_{arm}")[column]) for arm in ARMS
-        }
-        return CharacteristicColumns(**_arms(means), **sds, smd=float(of.side.smd[column]))
+        sds = [float(getattr(of.side, f"sd_{arm}")[column]) for arm in ARMS]
+        x = self.design.to_dense(np.array([column]))[:, 0]
+        mean, sd = _moments(x, of.groups[-1])
+        made = _groups((*means, mean)) | _groups((*sds, sd), "_sd")
+        return CharacteristicColumns(**made, smd=float(of.side.smd[column]))
 
     def _category_smd(self, one: Characteristic, k: int) -> float:
         columns = np.array(one.columns)
@@ -202,8 +221,17 @@ class _Lines:
         return _mahalanobis(p1 - p0, sum(both) / 2)  # type: ignore[arg-type]
 
 
-def _arms(values: Sequence[float]) -> dict[str, Any]:
-    return dict(zip(ARMS, values, strict=True))
+def _groups(values: Sequence[float], end: str = "") -> dict[str, Any]:
+    """Values of both arms and of all people by the names of their columns."""
+    return {f"{name}{end}": value for name, value in zip(GROUPS, values, strict=True)}
+
+
+def _joined(shares: Sequence[float], totals: tuple[float, float]) -> float:
+    """The share of both arms together; NaN without people."""
+    known = [(p, total) for p, total in zip(shares, totals, strict=True) if total > 0]
+    if not known:
+        return float("nan")
+    return sum(p * total for p, total in known) / sum(total for _, total in known)
 
 
 def _ratio(gap: float, unit: float) -> float:

@@ -365,6 +365,7 @@ class Table1Options(Settings):
         "adjustment, or of the current ones",
         "before",
     )
+    overall: bool = setting("show a column of both arms together", False)
 
 
 @settings

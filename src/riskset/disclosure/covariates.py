@@ -9,7 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from riskset.disclosure.arms import few_outcomes
-from riskset.disclosure.rows import ARMS, Named, Results, grouped, number, run_of, without
+from riskset.disclosure.rows import (
+    ARMS,
+    Named,
+    Results,
+    grouped,
+    names_hidden,
+    number,
+    run_of,
+    without,
+)
 from riskset.disclosure.small_cells import hide_small, is_near, is_small
 from riskset.results.rows import (
     AdjustmentRow,
@@ -255,7 +264,8 @@ def share_table1(
 
     A line of numbers hides what it has of an arm in which it is hidden how many of them are
     missing, because together with the balance, where others stand for these, it tells how many; and
-    quartiles of few people. The difference of a category is hidden if that of a level is.
+    quartiles of few people. The difference of a category is hidden if that of a level is. Numbers
+    of both arms together are hidden if one of an arm is.
     """
     adjustments = {row.adjustment for row in rows}
     shown = {
@@ -272,7 +282,17 @@ def share_table1(
     for row, names in zip(rows, hidden, strict=True):
         if row.kind not in ("level", "missing"):
             names |= _follows(row, of_item.get((row.adjustment, row.item), set()))
-        yield without(row, names)
+        yield without(row, names | _overall(names | names_hidden(row)))
+
+
+def _overall(hidden: set[str]) -> set[str]:
+    """Numbers of both arms together, from which that of a hidden arm would follow."""
+    return {
+        f"{side}_overall{end}"
+        for side, arm, end in itertools.product(SIDES, ARMS, OF_ARM)
+        if f"{side}_{arm}{end}" in hidden
+        for end in OF_ARM
+    }
 
 
 def _shown_sizes(number_of_it: int, results: Results) -> dict[Cell, tuple[object, object]]:

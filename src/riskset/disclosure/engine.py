@@ -27,6 +27,7 @@ def _both(*names: str) -> tuple[str, ...]:
 COUNTS = _both("persons", "exposures", "days", "outcomes", "competing")
 MEANS = ("mean_target", "mean_comparator")
 SIDES = ("before", "after")
+GROUPS = (*ARMS, "overall")
 OF_SIDES = tuple(
     f"{side}_{name}"
     for side in SIDES
@@ -67,7 +68,7 @@ RULES: dict[str, SharingRule] = {
     ),
     "table1": _rule(
         covariates.share_table1,
-        *(f"{side}_{arm}{end}" for side in SIDES for arm in ARMS for end in covariates.OF_ARM),
+        *(f"{side}_{one}{end}" for side in SIDES for one in GROUPS for end in covariates.OF_ARM),
         *(f"{side}_smd" for side in SIDES),
     ),
     "outcome_coefficients": _rule(covariates.share_outcome_coefficients, "coef", *MEANS),

@@ -83,10 +83,20 @@ def share_curves(rows: Sequence[CurveRow], results: Results) -> Iterator[CurveRo
 
 
 def _end(results: Results, row: CurveRow) -> float:
-    """The first time at which few are known to be at risk."""
-    at_risk = results.raw(AtRiskRow, **run_of(row))
-    short = [r.time for r in at_risk if r.people is None or r.people < results.least]
-    return min(short, default=float("inf"))
+    """The first time at which few are known to be at risk.
+
+    A number that is hidden is at least as large as a later one, because nobody joins an arm after
+    time 0. So results that were hidden before do not end at the first number that they hide.
+    """
+    at_risk = sorted(results.raw(AtRiskRow, **run_of(row)), key=lambda one: -one.time)
+    short = float("inf")
+    for places in grouped(at_risk, ("adjusted", "arm")):
+        least = 0
+        for one in (at_risk[k] for k in places):
+            least = max(least, one.people or 0)
+            if least < results.least:
+                short = min(short, one.time)
+    return short
 
 
 def _has_enough(row: CurveRow, end: float, least: int) -> bool:

@@ -138,7 +138,8 @@ figure svg{min-width:0;max-width:150mm}
 p,ul,dd,figcaption{max-width:none}
 th button::after{content:""}
 .refs a::after{content:" (" attr(href) ")"}
-figure details:not([open]){display:none}}
+tr.group{break-after:avoid}
+details:not([open]){display:none}}
 """
 
 

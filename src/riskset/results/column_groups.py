@@ -87,6 +87,11 @@ class CharacteristicColumns:
     target_upper: float | None = column("derived", "third quartile")
     comparator_lower: float | None = column("derived", "first quartile in the comparator group")
     comparator_upper: float | None = column("derived", "third quartile")
+    overall: float | None = column("derived", "the same of both groups together")
+    overall_count: int | None = column("count", "number of people in both groups")
+    overall_sd: float | None = column("derived", "standard deviation of a mean of both groups")
+    overall_lower: float | None = column("derived", "first quartile in both groups")
+    overall_upper: float | None = column("derived", "third quartile in both groups")
     smd: float | None = column("derived", "standardised difference; of a category, of all levels")
 
 

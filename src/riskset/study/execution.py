@@ -36,6 +36,9 @@ def run(
 ) -> StudyResults:
     """Run a study, or resume one that was interrupted.
 
+    The command ``riskset study run`` also writes the report, which in Python
+    `riskset.report.write` does.
+
     Parameters
     ----------
     study : Study, mapping or path

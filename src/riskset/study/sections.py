@@ -586,6 +586,9 @@ class ReportOptions:
         "what curves show; survival only without competing events", "risk"
     )
     covariates: tuple[str, ...] = setting("names or keys of covariates whose balance is listed", ())
+    overall: bool = setting(
+        "show a column of both groups together in the table of baseline characteristics", False
+    )
     time_unit: TimeUnit | None = setting(
         "the unit of all times in the report and its exports, and of `risk_times`; left out: the "
         "unit of the data, which is days for a CDM",

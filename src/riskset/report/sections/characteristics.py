@@ -12,6 +12,7 @@ __all__ = ["collect", "render"]
 
 NOT_SHOWN = ("adjustment", "number", "item", "covariate_id", "suppressed")
 INDENTED = ("level", "missing")
+OVERALL = "overall"
 INDENT = "\N{EM SPACE}"
 NUMBERS = ("", "_count", "_sd", "_lower", "_upper")
 """Ends of the names of the numbers of an arm."""
@@ -21,7 +22,11 @@ def collect(part: ReportPart) -> dict[str, Any]:
     """The lines, in order."""
     names = [name for name in CharacteristicRow.columns() if name not in NOT_SHOWN]
     ordered = sorted(part.adjusted(CharacteristicRow), key=lambda row: row.number)
-    return {"tables": {"table1": [record(row, names) for row in ordered]}}
+    has_overall = bool(part.source.options.get("overall"))
+    if not has_overall:
+        names = [name for name in names if f"_{OVERALL}" not in name]
+    lines = [record(row, names) for row in ordered]
+    return {"has_overall": has_overall, "tables": {"table1": lines}}
 
 
 def render(page: Page, content: Facts) -> Markup:
@@ -42,10 +47,12 @@ def render(page: Page, content: Facts) -> Markup:
         for name in row
         if name.startswith("after_")
     )
+    groups = {OVERALL: say("column.overall")} if content["has_overall"] else {}
+    groups |= page.arms
     for side in ("before", "after") if has_after else ("before",):
         group = say(f"side.{side}") if has_after else None
-        for arm, label in page.arms.items():
-            keys = ("kind", *(f"{side}_{arm}{end}" for end in NUMBERS))
+        for of, label in groups.items():
+            keys = ("kind", *(f"{side}_{of}{end}" for end in NUMBERS))
             columns.append(TableColumn(label, keys, _cell, group=group))
         smd = say(f"column.{side}_smd")
         columns.append(TableColumn(smd, (f"{side}_smd",), _difference, group=group))
@@ -73,7 +80,7 @@ def _cell(
     lower: float | None,
     upper: float | None,
 ) -> str:
-    """The numbers of an arm."""
+    """The numbers of an arm, or of both."""
     if kind == "people":
         return count(n)
     if kind == "effective":

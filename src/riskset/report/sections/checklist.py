@@ -1,4 +1,10 @@
-"""Where the report answers the items of STROBE and of RECORD-PE, and what the authors must add."""
+"""Where the report answers the items of STROBE and of RECORD-PE, and what the authors must add.
+
+The numbers are those of the published checklists: STROBE for cohort studies has 22 items, some in
+parts (a), (b), ..., which are 34 rows (von Elm et al. 2007, doi:10.1016/S0140-6736(07)61602-X);
+RECORD adds 13 items (Benchimol et al. 2015, doi:10.1371/journal.pmed.1001885), and RECORD-PE 15
+(Langan et al. 2018, doi:10.1136/bmj.k3532).
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -13,14 +19,16 @@ GLOBAL = ("definitions", "provenance", "reproduction")
 """Places of the report that belong to no part."""
 ITEMS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "STROBE": {
-        "1": (), "2": (), "3": ("question",), "4": ("question", "target_trial"), "5": ("dates",),
+        "1a": (), "1b": (), "2": (), "3": ("question",),
+        "4": ("question", "target_trial"), "5": ("dates",),
         "6a": ("target_trial", "people"), "6b": ("matching",), "7": ("definitions", "question"),
         "8": ("definitions", "provenance"), "9": ("overlap", "balance", "controls"),
         "10": ("result",), "11": (), "12a": ("methods", "models"), "12b": ("subgroups",),
-        "12c": ("methods",), "12d": ("follow_up",), "12e": ("sensitivity",), "13": ("people",),
-        "14": ("characteristics", "follow_up"), "15": ("result",), "16a": ("result",), "16b": (),
-        "16c": ("result", "curves"), "17": ("subgroups", "sensitivity"), "18": (), "19": (),
-        "20": (), "21": ("generalisability",), "22": (),
+        "12c": ("methods",), "12d": ("follow_up",), "12e": ("sensitivity",), "13a": ("people",),
+        "13b": ("people",), "13c": ("people",), "14a": ("characteristics",),
+        "14b": ("characteristics",), "14c": ("follow_up",), "15": ("result",), "16a": ("result",),
+        "16b": (), "16c": ("result", "curves"), "17": ("subgroups", "sensitivity"), "18": (),
+        "19": (), "20": (), "21": ("generalisability",), "22": (),
     },
     "RECORD": {
         "1.1": (), "1.2": (), "1.3": (), "6.1": ("definitions",), "6.2": (), "6.3": (),

@@ -117,8 +117,11 @@ def _words(page: Page, facts: Facts | None) -> Markup:
     )
 
 
-def _figure(page: Page, content: Facts, negative: list[ReportRow]) -> Markup:
+def _figure(page: Page, content: Facts, negative: list[ReportRow]) -> Markup | None:
+    """The funnel, if a control has an estimate that can be drawn."""
     facts, main = content["calibration"], content["estimate"]
+    if not any(row["hr"] and row["se"] and math.isfinite(row["hr"]) for row in negative):
+        return None
     region = None
     if facts is not None and facts["status"] == "ok" and facts["region_se"]:
         region = list(zip(*(facts[name] for name in REGION), strict=True))

@@ -17,7 +17,7 @@ from riskset.report.number_format import (
 )
 from riskset.report.page import Facts, Page, ReportRow, TableColumn
 from riskset.report.source import ReportPart, first, masks, record
-from riskset.results.rows import ArmRow, CalibrationRow, DiagnosticRow
+from riskset.results.rows import ArmRow, CalibrationRow, DiagnosticRow, RunRow
 
 __all__ = ["collect", "collect_about", "render"]
 
@@ -67,6 +67,9 @@ def collect(part: ReportPart) -> dict[str, Any]:
         "adjustment": main.adjustment_kind,
         "estimate": estimate and record(estimate, keys) | {"suppressed": masks(estimate)},
         "controls": calibration.n_negative if calibration else 0,
+        "has_controls": any(
+            run.outcome_kind == "negative control" for run in part.source.read(RunRow, **where)
+        ),
         "calibration": calibration.status if calibration else "none",
         "tables": {
             "diagnostics": [
@@ -143,8 +146,9 @@ def _estimate(page: Page, content: Facts, row: Facts) -> list[str]:
         parts.append(_compatible(page, row[f"{start}_lower"], row[f"{start}_upper"], hazard))
     if content["calibration"] != "ok":
         n = content["controls"]
-        key = "finding.uncalibrated" if n else "finding.uncontrolled"
-        parts.append(say(key, n=say.count("control", n)))
+        without = "unusable" if content["has_controls"] else "uncontrolled"
+        key = "uncalibrated" if n else without
+        parts.append(say(f"finding.{key}", n=say.count("control", n)))
     return parts
 
 

@@ -15,7 +15,7 @@ __all__ = ["collect", "render"]
 
 REFERENCES = (
     "fine", "schoenfeld", "grambsch", "xie", "walker", "austin", "schuemie2014", "schuemie2018",
-    "hripcsak", "strobe", "record",
+    "hripcsak", "strobe", "record", "record_pe",
 )  # fmt: skip
 GLOSSARY = ("hazard_ratio", "equipoise", "smd", "ease", "calibration", "competing")
 
