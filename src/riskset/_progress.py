@@ -54,7 +54,7 @@ class ProgressBar:
                 BarColumn(),
                 TextColumn("{task.fields[detail]}", markup=False),
                 TimeElapsedColumn(),
-                console=Console(stderr=True, emoji=False),
+                console=Console(stderr=True),
                 transient=True,
             )
             self._bar.add_task(self._title, total=1.0, detail=detail)

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from numpy.testing import assert_array_equal
 
@@ -15,6 +16,15 @@ DECLARED = {
     "pandas": pd.Categorical(GROUP, categories=[*ORDER, "never"]),
     "column of pandas": pd.Series(pd.Categorical(GROUP, categories=ORDER)),
     "polars": pl.Series(GROUP, dtype=pl.Enum(ORDER)),
+    "Arrow": pa.DictionaryArray.from_arrays(
+        pa.array([ORDER.index(level) for level in GROUP]), pa.array([*ORDER, "never"])
+    ),
+    "column of Arrow": pa.chunked_array(
+        pa.DictionaryArray.from_arrays(
+            pa.array([ORDER.index(level) for level in GROUP[k : k + 6]]), pa.array(ORDER)
+        )
+        for k in (0, 6)
+    ),
 }
 
 

@@ -218,3 +218,20 @@ def test_parts_of_a_formula():
     assert found.roles == {
         "entry": "a", "time": "b", "event": "c", "cause": "x", "strata": ("s", "t"), "cluster": "i",
     }  # fmt: skip
+
+
+def test_a_summary_has_the_reference_of_each_level() -> None:
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame(
+        {
+            "t": rng.exponential(1, 90),
+            "e": 1,
+            "sex": list("fmm") * 30,
+            "g": [*rng.permutation(list("abc") * 30)],
+            "x": rng.normal(size=90),
+        }
+    )
+    formula = "Surv(t, e) ~ x + sex + C(g, contr.treatment('b')) + x:sex"
+    found = rs.Cox.from_formula(formula, frame).summary()["reference"]
+    assert [None if pd.isna(x) else x for x in found] == [None, "sex=f", "g=b", "g=b", None]
+    assert "reference" not in rs.Cox.from_formula("Surv(t, e) ~ x", frame).summary()

@@ -5,12 +5,14 @@ from pathlib import Path
 
 import duckdb
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.feather
 import pyarrow.parquet
 import pytest
 from numpy.testing import assert_array_equal
 
+import riskset as rs
 from data import tables
 from data.tables import write_text
 from riskset._errors import InputError
@@ -386,3 +388,25 @@ def test_files_declare_the_order_of_levels(ending: str, tmp_path: Path) -> None:
         Dataset.from_schema(again, new).design.to_dense(),
         [[1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 0, 0]],
     )
+
+
+def test_categories_of_whole_numbers_stay_categories_in_parquet(tmp_path: Path) -> None:
+    """Parquet stores them as numbers, and Arrow keeps their type beside them."""
+    stage = [3, 1, 2, 1, 3, 2, 1, 2, 3, 1, 2, 3]
+    frame = pd.DataFrame(
+        {
+            "stage": pd.Categorical(stage),
+            "visits": [1, 2, 5, 3, 2, 9, 4, 1, 7, 2, 2, 6],
+            "time": range(1, 13),
+            "event": [1, 0, 1, 1, 0, 1] * 2,
+        }
+    )
+    frame.to_parquet(tmp_path / "people.parquet")
+    data = rs.read_dataset(tmp_path / "people.parquet", time="time", event="event")
+    assert data.design.names == ("stage=1", "stage=2", "stage=3", "visits")
+    in_memory = rs.Dataset.from_frame(frame, time="time", event="event")
+    assert data.design.names == in_memory.design.names
+    chosen = rs.read_dataset(
+        tmp_path / "people.parquet", time="time", event="event", reference={"stage": "2"}
+    )
+    assert rs.Cox().fit(chosen).covariates_ == ("stage=1", "stage=3", "visits")

@@ -1,6 +1,7 @@
 """Effects at the levels of a variable: which model they are of, and who is in it."""
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import riskset as rs
@@ -97,3 +98,15 @@ def test_one_level_with_an_estimate_is_by_itself(tmp_path):
     fitted = rs.Cox().fit(columns["drug"][last][:, None].astype(float), surv(columns, last))
     assert rows["c"]["log_hr"] == pytest.approx(fitted.coef_[0], abs=1e-6)
     assert rows["c"]["interaction_p"] is None
+
+
+def test_levels_have_the_order_that_their_type_declares(tmp_path):
+    columns = people(300)
+    place = pa.array(np.arange(300) % 3)
+    columns["stage"] = pa.DictionaryArray.from_arrays(place, pa.array(["low", "mid", "high"]))
+    found = run(tmp_path, columns, subgroups={"stage": {"column": "stage"}})
+    rows = found.rows("estimates", role="subgroup")
+    assert [row["level"] for row in rows] == ["low", "mid", "high"]
+    assert rows[0]["interaction_p"] is None or len({row["interaction_p"] for row in rows}) == 1
+    levels = [row["level"] for row in found.rows("subgroup_balance")]
+    assert list(dict.fromkeys(levels)) == ["low", "mid", "high"]

@@ -1,7 +1,7 @@
 """The table of people of a cohort study: columns with a meaning, and covariates kept in a file."""
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -30,6 +30,7 @@ from riskset.data.schema import LongOptions
 from riskset.data.table import (
     Table,
     check_present,
+    declared_values,
     keys,
     kind_of,
     labels,
@@ -47,6 +48,7 @@ __all__ = [
     "incomplete_covariates",
     "missing_by_column",
     "read_columns",
+    "read_orders",
 ]
 
 WRITE_DATES = "store dates as dates, or write them as 2020-01-31 or 20200131."
@@ -99,6 +101,18 @@ def read_columns(people: CohortTableFile, wanted: Mapping[str, ColumnKind]) -> d
         opened = people.open(database, exact, dates)
         table = identified(opened, people.id, must_be_unique=False)
         return {n: readers[kind](table, n, table.array(n)) for n, kind in wanted.items()}
+
+
+def read_orders(people: CohortTableFile, names: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """Levels of columns of text in the order that their categorical type declares."""
+    with Database() as database:
+        table = people.open(database)
+        found = {name: table.array(name) for name in names if name in table.texts}
+        return {
+            name: tuple(map(str, declared_values(array)))
+            for name, array in found.items()
+            if pa.types.is_dictionary(array.type)
+        }
 
 
 def covariates_of(

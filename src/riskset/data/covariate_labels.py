@@ -76,7 +76,9 @@ class CovariateLabels:
 
     @classmethod
     def read(cls, source: object) -> "CovariateLabels":
-        """Labels from a file, a data frame, a mapping of names to labels, or None.
+        """Labels from a file, a data frame, a mapping of names to labels, rows, or None.
+
+        A row is a mapping with the columns of the table, as `to_list` gives them.
 
         Raises
         ------
@@ -88,12 +90,27 @@ class CovariateLabels:
             return source or cls()
         if isinstance(source, Mapping):
             return cls({str(n): CovariateLabel(str(n), str(text)) for n, text in source.items()})
+        if isinstance(source, list | tuple) and all(isinstance(row, Mapping) for row in source):
+            return cls._of_rows(source)
         if not isinstance(source, (str, PathLike)):
             return cls._of_table(as_table(source), "the table of labels")
         path = Path(source)
         with Database() as database:
             table = open_file(database, path, identifiers=lambda names: names).table()
             return cls._of_table(table, path.name)
+
+    @classmethod
+    def _of_rows(cls, rows: Sequence[Mapping[str, Any]]) -> "CovariateLabels":
+        wanted = [one.name for one in fields(CovariateLabel)]
+        for row in rows:
+            unknown = [name for name in row if name not in wanted]
+            if unknown or not row.get("name"):
+                what = f"has {unknown[0]!r}" if unknown else "has no 'name'"
+                raise InputError(
+                    f"a row of `covariate_labels` {what}: {dict(row)!r}.",
+                    hint=f"a row may have {', '.join(wanted)}.",
+                )
+        return cls.from_list(rows)
 
     @classmethod
     def _of_table(cls, table: Table, place: str) -> "CovariateLabels":

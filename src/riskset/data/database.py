@@ -73,8 +73,8 @@ class StoredTable:
     """A table that the database can read, as often as needed, in the same order of rows.
 
     `view` is its SQL name, `file` the name of its file, or "" for a data frame, `types` maps
-    columns to DuckDB's names of their types, and `index` has the columns of the index of a pandas
-    frame.
+    columns to DuckDB's names of their types, `index` has the columns of the index of a pandas
+    frame, and `coded` those of whole numbers that were categories.
     """
 
     database: "Database" = field(repr=False)
@@ -82,6 +82,7 @@ class StoredTable:
     file: str
     types: dict[str, str]
     index: frozenset[str] = frozenset()
+    coded: frozenset[str] = frozenset()
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -111,9 +112,10 @@ class StoredTable:
             columns=self.columns,
             n_rows=self.n_rows,
             fetch=self.fetch,
-            texts=frozenset(n for n, type_ in self.types.items() if type_.startswith(textual)),
+            texts=self.coded | {n for n, type_ in self.types.items() if type_.startswith(textual)},
             words=TableWords(self.file),
             index=self.index,
+            coded=self.coded,
         )
 
     def fetch(self, names: Sequence[str]) -> "pa.Table":
@@ -282,12 +284,14 @@ class Database:
         file: str,
         columns: Sequence[str] | None = None,
         index: frozenset[str] = frozenset(),
+        coded: frozenset[str] = frozenset(),
     ) -> StoredTable:
         """The table behind a view; `columns` are its true names, where they are known."""
         check_case(columns or (), file)
         described = self._connection.execute(f"DESCRIBE {view}").fetchall()
         types = {str(name): str(type_) for name, type_, *_ in described}
-        return StoredTable(self, view, file, types, index | pandas_index(tuple(types), None))
+        index = index | pandas_index(tuple(types), None)
+        return StoredTable(self, view, file, types, index, coded)
 
 
 def local_times(schema: "pa.Schema") -> dict[str, str]:

@@ -3,6 +3,7 @@
 Identifiers stay exact: no key passes through floating point.
 """
 
+import base64
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -116,7 +117,29 @@ def _open_parquet(database: Database, path: Path) -> StoredTable:
     declared = {name: _categories(path, name) for name in text_categories(schema)}
     database.define(view, source, local_times(schema) | database.enums(declared))
     index = pandas_index(schema.names, schema.metadata)
-    return database.stored(view, path.name, schema.names, index)
+    return database.stored(view, path.name, schema.names, index, _coded(path, schema))
+
+
+def _coded(path: Path, schema: "pa.Schema") -> frozenset[str]:
+    """Columns that were categories of whole numbers, such as those of pandas.
+
+    Parquet stores them as numbers; the schema that Arrow keeps beside them has their type.
+    """
+    kept = (pyarrow.parquet.read_metadata(path).metadata or {}).get(b"ARROW:schema")
+    if kept is None:
+        return frozenset()
+    try:
+        before = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(kept)))
+    except (ValueError, pa.ArrowException):  # a note of another program under this name
+        return frozenset()
+    return frozenset(
+        f.name
+        for f in before
+        if pa.types.is_dictionary(f.type)
+        and pa.types.is_integer(f.type.value_type)
+        and f.name in schema.names
+        and pa.types.is_integer(schema.field(f.name).type)
+    )
 
 
 def _categories(path: Path, name: str) -> list[object]:

@@ -4,6 +4,7 @@ formulaic makes the columns; what it learns at the fit (knots, levels, means) is
 hold it, so that new data get the same columns.
 """
 
+import re
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -26,6 +27,9 @@ from riskset.data.natural_spline import natural_spline
 from riskset.data.table import Table
 
 __all__ = ["FormulaEncoder", "encoder_from_dict"]
+
+CODED = re.compile(r"C\(\s*([^,()]+?)\s*[,)]")
+"""A column that a formula makes a category."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,6 +144,21 @@ class FormulaEncoder:
     def single_level(self) -> tuple[str, ...]:
         """Columns of categories that have one level only."""
         return self.variables.single_level
+
+    @property
+    def references(self) -> dict[str, str]:
+        """Of each covariate that is a level, the level of its factor that has no column."""
+        found: dict[str, str] = {}
+        for factor, levels in self.categories.items():
+            start = f"{factor}[T."
+            coded_names = [n for n in self.names if n.startswith(start) and n.endswith("]")]
+            own = {name: name[len(start) : -1] for name in coded_names}
+            absent = [str(level) for level in levels if str(level) not in own.values()]
+            if len(absent) == 1:
+                coded = CODED.match(factor)
+                column = coded[1] if coded else factor
+                found.update(dict.fromkeys(own, f"{column}={absent[0]}"))
+        return found
 
     @property
     def feature_names(self) -> tuple[str, ...]:

@@ -86,7 +86,14 @@ def completed_table(table: Table, donors: Donors) -> Table:
         return fetched
 
     return Table(
-        table.columns, table.n_rows, fetch, table.texts, table.words, table.index, table.unordered
+        table.columns,
+        table.n_rows,
+        fetch,
+        table.texts,
+        table.words,
+        table.index,
+        table.unordered,
+        table.coded,
     )
 
 

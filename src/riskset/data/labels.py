@@ -106,13 +106,24 @@ def as_group_codes(
 ) -> tuple[Index, AnyArray]:
     """`as_codes` of groups to show, in the order that a categorical type declares, if it does."""
     codes, labels = as_codes(values, name, n_rows, places)
-    declared: Any = getattr(getattr(values, "dtype", None), "categories", None)
-    if not hasattr(declared, "tolist") and not hasattr(declared, "to_list"):
+    listed = _declared(values)
+    if not listed:
         return codes, labels
-    listed = declared.tolist() if hasattr(declared, "tolist") else declared.to_list()
     rank = {value: place for place, value in enumerate(listed)}
     order = np.argsort([rank[label] for label in labels.tolist()], kind="stable")
     return np.argsort(order)[codes].astype(np.int64), labels[order]
+
+
+def _declared(values: object) -> list[object]:
+    """The values that a categorical type declares: of pandas, polars or Arrow."""
+    chunks = [c for c in getattr(values, "chunks", [values]) if hasattr(c, "dictionary")]
+    if chunks:  # each chunk of an Arrow column may have its own dictionary
+        every = (value for chunk in chunks for value in chunk.dictionary.to_pylist())
+        return [value for value in dict.fromkeys(every) if value is not None]
+    declared: Any = getattr(getattr(values, "dtype", None), "categories", None)
+    if hasattr(declared, "tolist"):
+        return list(declared.tolist())
+    return list(declared.to_list()) if hasattr(declared, "to_list") else []
 
 
 def label_columns(values: object) -> list[object]:

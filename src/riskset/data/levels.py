@@ -84,14 +84,15 @@ def find_levels(
 ) -> tuple[str, ...]:
     """All levels that occur in a column of text or categories; () for a column of numbers.
 
-    They have the order that a categorical type declares, and are sorted otherwise. If missing
+    They have the order that a categorical type declares, and are sorted otherwise, as are whole
+    numbers that were categories, of which a file does not keep the order. If missing
     values get an indicator, it is the last level.
 
     Raises `InputError` if a value is missing, or the column looks like an identifier or, if it is
     text, like numbers, dates or booleans.
     """
     kind = kind_of(array.type)
-    if kind not in ("text", "category"):
+    if kind not in ("text", "category") and name not in table.coded:
         return ()
     if missing == "error":
         check_present(table, name, array)

@@ -88,7 +88,8 @@ class Table:
 
     `fetch` reads some columns, by name, as an Arrow table. `texts` are the columns that may hold
     text or categories, known without reading them; `unordered` are categories whose type has no
-    order of its own; `index` are the columns of the index of a pandas frame.
+    order of its own; `index` are the columns of the index of a pandas frame. `coded` are columns of
+    whole numbers, among `texts`, that were categories before a file stored them as numbers.
     """
 
     columns: tuple[str, ...]
@@ -98,6 +99,7 @@ class Table:
     words: TableWords = field(default_factory=TableWords)
     index: frozenset[str] = frozenset()
     unordered: frozenset[str] = frozenset()
+    coded: frozenset[str] = frozenset()
 
     @property
     def data_columns(self) -> tuple[str, ...]:

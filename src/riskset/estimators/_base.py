@@ -35,6 +35,7 @@ from riskset.estimators._input import (
     as_surv,
     frame_library,
     lift,
+    own_labels,
     read_covariates,
     refuse_beside,
     refuse_reference,
@@ -84,6 +85,7 @@ class HazardModelBase(FormulaFits, PenaltyParameters, ABC):
     penalty: Penalty | None
     cause: int | str | None
     reference: Mapping[str, object] | None
+    covariate_labels: object
     device: str
     n_threads: int | None
     tol: float
@@ -191,7 +193,7 @@ class HazardModelBase(FormulaFits, PenaltyParameters, ABC):
             self.feature_names_in_ = np.array(names, dtype=object)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
-        columns = FittedColumns(names, factors=joined.rows.head.factors)
+        columns = FittedColumns(names, factors=joined.rows.head.factors, own=own_labels(self))
         self._keep(solution, columns, is_penalized, has_counts=joined.has_counts)
         self.n_rows_ = joined.rows.head.n_rows
         self.n_events_ = sum(fact.n_events for fact in facts)
@@ -396,7 +398,8 @@ class HazardModelBase(FormulaFits, PenaltyParameters, ABC):
         encoder: Any = columns.encoder
         estimator: dict[str, Any] = {
             "class": type(self).__name__,
-            "parameters": {name: _plain(value) for name, value in parameters.items()},
+            "parameters": {name: _plain(value) for name, value in parameters.items()}
+            | {"covariate_labels": columns.own.to_list() or None},
             "penalty": penalty_to_dict(self._kind),
             "search": None,
             "n_features_in": self.n_features_in_,

@@ -138,7 +138,7 @@ class HazardModel(HazardModelBase):
         data frame
             Data frame of the library of X: pandas, polars or Arrow. For other input it is pandas if
             installed, otherwise Arrow. Columns: ``covariate`` (the index in pandas), ``label`` (if
-            the data were read with `covariate_labels`), ``coef``, ``hazard_ratio``,
+            covariates have labels), ``coef``, ``hazard_ratio``,
             ``hazard_ratio_lower``, ``hazard_ratio_upper``, ``standard_error``,
             ``robust_standard_error`` (if `is_robust_`), ``z``, ``p``, and ``reference`` (if the
             data have columns of text or categories): the level with which a level is compared.
@@ -150,7 +150,7 @@ class HazardModel(HazardModelBase):
         coef = np.where(self._not_estimated, np.nan, self.coef_)
         columns = {"covariate": np.array(self.covariates_, dtype=object)}
         if self._columns.labels:
-            texts = self._columns.labels.texts(self.covariates_)
+            texts = self._columns.texts(self.covariates_)
             columns["label"] = np.array(texts, dtype=object)
         columns |= {"coef": coef, "hazard_ratio": _exp(coef)}
         error = self.robust_standard_error_ if self._is_robust else self.standard_error_
@@ -381,8 +381,9 @@ class HazardModel(HazardModelBase):
             else:
                 found = resample_estimates(problem, solution, l1, l2, resampling, columns, **common)
             estimates = self._reported(found, int(replicates))
+        names = tuple(training.design.names[j] for j in columns)
         result = Bootstrap(
-            names=tuple(training.design.names[j] for j in columns),
+            names=names,
             coef=np.where((solution.aliased & free)[columns], np.nan, solution.coef[columns]),
             replicates=np.array([e.coef for e in estimates]),
             statuses=tuple(e.status for e in estimates),
@@ -392,6 +393,7 @@ class HazardModel(HazardModelBase):
             penalties=tuple(e.penalty for e in estimates) if retune else None,
             reasons=tuple(e.reason for e in estimates),
             _accelerate=partial(acceleration, problem, solution, l2, free, resampling, columns),
+            labels=self._columns.texts(names),
             _library=self._library,
         )
         _warn_of_failures(result)
@@ -529,7 +531,7 @@ class HazardModel(HazardModelBase):
         residuals = partial(
             scaled_schoenfeld_residuals, loss, design, eta, self.coef_.copy(), transform
         )
-        return replace(test, _residuals=residuals)
+        return replace(test, labels=self._columns.texts(test.names), _residuals=residuals)
 
     def _evaluated(
         self,

@@ -4,8 +4,8 @@ Tables, arrays and sparse matrices come in here; below there are only validated 
 like at the fit is remembered, and later input is held against it.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,6 +29,7 @@ from riskset.data.column_statistics import select_columns
 from riskset.data.covariate_labels import CovariateLabels
 from riskset.data.dataset import Dataset
 from riskset.data.design import Design
+from riskset.data.formula import FormulaEncoder
 from riskset.data.frame import FrameEncoder, as_table
 from riskset.data.levels import check_references
 from riskset.data.outcome import Outcome, field_names
@@ -44,6 +45,7 @@ __all__ = [
     "as_surv",
     "frame_library",
     "lift",
+    "own_labels",
     "read_covariates",
     "refuse_reference",
     "refuse_beside",
@@ -61,24 +63,31 @@ class FittedColumns:
     """What X looked like at the fit: the covariates, one for each coefficient, and how to read it.
 
     X was a data frame if there is an encoder, and a `Dataset` if there is a schema. `factors` has
-    for each category the columns of all its levels, those without a coefficient among them.
+    for each category the columns of all its levels, those without a coefficient among them. `own`
+    are the labels that the estimator was given.
     """
 
     names: tuple[str, ...]
     encoder: FrameEncoder | None = None
     schema: Schema | None = None
     factors: Factors = ()
+    own: CovariateLabels = field(default_factory=CovariateLabels)
 
     @property
     def labels(self) -> CovariateLabels:
-        """What readers call the covariates, if X was a `Dataset` with labels."""
-        return CovariateLabels() if self.schema is None else self.schema.labels
+        """What readers call the covariates: by the estimator, or by a `Dataset` with labels."""
+        return self.own if self.own or self.schema is None else self.schema.labels
+
+    def texts(self, names: Sequence[str]) -> tuple[str, ...]:
+        """What readers call some covariates; their names, without labels."""
+        return self.labels.texts(names)
 
     @property
     def references(self) -> dict[str, str]:
         """Of each level with a coefficient, the level without one that it is compared with."""
         fitted = set(self.names)
-        found: dict[str, str] = {}
+        encoder = None if self.schema is None else self.schema.encoder
+        found = encoder.references if isinstance(encoder, FormulaEncoder) else {}
         for factor in self.factors:
             absent = [name for name in factor if name not in fitted]
             if len(absent) == 1:
@@ -121,6 +130,30 @@ def read_covariates(
     the estimator, whose penalty says which first levels of categories have no column. Later it
     holds X against them, by scikit-learn's rules.
     """
+    if known is not None:
+        return _read(estimator, X, known)
+    labels = own_labels(estimator)
+    design, columns = _read(estimator, X, None)
+    if not labels:
+        return design, columns
+    encoder = columns.encoder if columns.schema is None else columns.schema.encoder
+    names = {name for factor in columns.factors for name in factor}
+    names |= set() if encoder is None else set(encoder.columns)
+    texts = () if encoder is None else tuple(encoder.levels)
+    is_long = columns.schema is not None and columns.schema.long is not None
+    labels.check(design, columns=names, texts=texts, has_long=is_long, place="X")
+    return design, replace(columns, own=labels)
+
+
+def own_labels(estimator: Any) -> CovariateLabels:
+    """The labels that an estimator was given."""
+    return CovariateLabels.read(getattr(estimator, "covariate_labels", None))
+
+
+def _read(
+    estimator: BaseEstimator, X: object, known: FittedColumns | None
+) -> tuple[Design, FittedColumns]:
+    """The covariates of X without what readers call them."""
     if known is None and not _has_text_names(X):
         refuse_reference(estimator, X)
     if isinstance(X, Dataset):
@@ -171,7 +204,9 @@ def _read_frame(
 ) -> tuple[Design, FittedColumns]:
     table = as_table(X)
     if known is None:
-        encoder, design = FrameEncoder.fit(table, reference=_reference_of(estimator))
+        given = _reference_of(estimator)
+        reference = own_labels(estimator).references(given, table, table.data_columns)
+        encoder, design = FrameEncoder.fit(table, reference=reference or None)
         design = _for_model(estimator, design)
         estimator.n_features_in_ = len(encoder.columns)
         estimator.feature_names_in_ = np.array(encoder.columns, dtype=object)

@@ -52,6 +52,8 @@ class Bootstrap:
         Penalties chosen in each resample, with `retune`.
     reasons : tuple of str
         Reason why no penalty could be chosen in a resample; otherwise empty.
+    labels : tuple of str
+        What plots call the covariates: their labels, or names.
 
     Examples
     --------
@@ -73,6 +75,7 @@ class Bootstrap:
     unit: str
     penalties: tuple[Penalty | None, ...] | None
     reasons: tuple[str, ...]
+    labels: tuple[str, ...]
     _accelerate: Callable[[], Features]
     _library: str | None = field(default=None, repr=False)
 

@@ -47,7 +47,7 @@ class CauseSpecificCox(PenaltyParameters):
     causes : sequence of int or str, optional
         Event codes or labels. Default: all that occur. Predicted risks are correct only if all
         causes are included.
-    reference, device, n_threads, tol, max_iter, solver, progress
+    reference, covariate_labels, device, n_threads, tol, max_iter, solver, progress
         As in `Cox`.
 
     Attributes
@@ -91,6 +91,7 @@ class CauseSpecificCox(PenaltyParameters):
         ties: Ties = "breslow",
         causes: Any = None,
         reference: Mapping[str, object] | None = None,
+        covariate_labels: object = None,
         device: str = "auto",
         n_threads: int | None = None,
         tol: float = 1e-8,
@@ -147,7 +148,8 @@ class CauseSpecificCox(PenaltyParameters):
 
     def _model(self, penalty: Penalty | None, cause: int | str) -> Cox:
         shared = self.get_params(deep=False)
-        del shared["causes"], shared["reference"]  # the covariates have been read
+        for name in ("causes", "reference", "covariate_labels"):  # the covariates have been read
+            del shared[name]
         return Cox(**(shared | {"penalty": penalty, "cause": cause}))
 
     def _penalties(self, causes: AnyArray) -> dict[int | str, Penalty | None]:

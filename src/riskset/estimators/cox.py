@@ -36,6 +36,9 @@ class Cox(HazardModel):
         Reference levels of columns of text or categories in a data frame X, for example ``{"sex":
         "male"}``. Default: the first level in the order of a categorical type, or of sorted text.
         `Dataset.from_frame` has its own.
+    covariate_labels : mapping, file, data frame or list of rows, optional
+        Labels of covariates, with groups, units and reference levels, as of `Dataset.from_frame`.
+        Summaries and plots show them. Default: those of a `Dataset`.
     device : {"auto", "cpu", "cuda"}
         Device for the passes over all rows. "cuda": an NVIDIA GPU, or an error that says what is
         missing (`riskset info` does, too). "auto": a GPU if it is available and likely to be
@@ -124,6 +127,7 @@ class Cox(HazardModel):
         ties: Ties = "breslow",
         cause: int | str | None = None,
         reference: Mapping[str, object] | None = None,
+        covariate_labels: object = None,
         device: str = "auto",
         n_threads: int | None = None,
         tol: float = 1e-8,

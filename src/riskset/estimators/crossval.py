@@ -359,7 +359,7 @@ class CoxCV(CrossValidated, Cox):
         Ray (started locally if necessary), instead of in threads. Results are bit-identical.
         Workers map the design from a file in the temporary folder (TMPDIR), or from its own file;
         all workers must be able to read it. If a worker dies, only its current replicates are lost.
-    ties, cause, reference, device, n_threads, tol, max_iter, solver, progress
+    ties, cause, reference, covariate_labels, device, n_threads, tol, max_iter, solver, progress
         As for `Cox`. The choice is bit-identical for any number of threads.
 
     Attributes
@@ -440,6 +440,7 @@ class CoxCV(CrossValidated, Cox):
         ties: Ties = "breslow",
         cause: int | str | None = None,
         reference: Mapping[str, object] | None = None,
+        covariate_labels: object = None,
         device: str = "auto",
         n_threads: int | None = None,
         tol: float = 1e-8,
@@ -467,7 +468,8 @@ class FineGrayCV(CrossValidated, FineGray):
         As for `CoxCV`.
     cause, censoring_ties, censoring_group, censoring_beyond, censoring_weights
         As for `FineGray`.
-    censoring_probability, reference, device, n_threads, tol, max_iter, solver, progress
+    censoring_probability, reference, covariate_labels, device, n_threads, tol, max_iter, solver
+    progress
         As for `FineGray`.
 
     Attributes
@@ -515,6 +517,7 @@ class FineGrayCV(CrossValidated, FineGray):
         censoring_weights: CensoringWeights = "case",
         censoring_probability: object = None,
         reference: Mapping[str, object] | None = None,
+        covariate_labels: object = None,
         device: str = "auto",
         n_threads: int | None = None,
         tol: float = 1e-8,

@@ -75,7 +75,7 @@ class FineGray(HazardModel):
     censoring_probability : (n,) numbers, optional
         G(time-) of each row, used instead of the Kaplan-Meier estimate. Rows with an event at the
         same time must have the same value.
-    reference, device, n_threads, tol, max_iter, solver, progress
+    reference, covariate_labels, device, n_threads, tol, max_iter, solver, progress
         As for `Cox`.
 
     Attributes
@@ -136,6 +136,7 @@ class FineGray(HazardModel):
         censoring_weights: CensoringWeights = "case",
         censoring_probability: object = None,
         reference: Mapping[str, object] | None = None,
+        covariate_labels: object = None,
         device: str = "auto",
         n_threads: int | None = None,
         tol: float = 1e-8,

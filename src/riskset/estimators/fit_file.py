@@ -26,6 +26,7 @@ from riskset._errors import InputError
 from riskset._messages import Note
 from riskset._types import AnyArray, Features, is_count
 from riskset._version import __version__
+from riskset.data.covariate_labels import CovariateLabels
 from riskset.data.documents import (
     DAMAGED_ARCHIVE,
     SEAL,
@@ -119,6 +120,7 @@ class SavedFit:
             None if encoder is None else FrameEncoder.from_dict(encoder.model_dump()),
             self.schema,
             tuple(map(tuple, factors)),
+            CovariateLabels.read(self.estimator.parameters.get("covariate_labels")),
         )
 
 

@@ -64,6 +64,8 @@ class PathResult:
         Coefficients in the user's units.
     names : tuple of str
         The covariates.
+    labels : tuple of str
+        What plots call them: their labels, or names.
     statuses : tuple of str
         As `Cox.status_`.
     kkt : (k,) float64
@@ -92,6 +94,7 @@ class PathResult:
     strengths: Features
     coefs: Matrix
     names: tuple[str, ...]
+    labels: tuple[str, ...]
     statuses: tuple[Status, ...]
     kkt: Features
     log_likelihoods: Features
@@ -409,6 +412,7 @@ def _collect(
         strengths=np.array([p.strength for p in chosen]),
         coefs=np.array(coefs),
         names=source.data.design.names,
+        labels=source.data.columns.texts(source.data.design.names),
         statuses=statuses,
         kkt=np.array(kkt),
         log_likelihoods=np.array(log_likelihoods),

@@ -41,6 +41,8 @@ class Profile:
     ----------
     parameter : str
         The covariate.
+    label : str
+        What plots call it: its label, or name.
     values : (k,) float64
         Values of its coefficient, per unit of the covariate as given: ascending, or in the order of
         the grid.
@@ -74,6 +76,7 @@ class Profile:
     maximum: float
     log_likelihood_maximum: float
     error: float
+    label: str
     _source: ProfiledFit = field(repr=False)
     _column: int = field(repr=False)
     _library: str | None = field(repr=False)
@@ -225,6 +228,7 @@ def profile(
         maximum=curve.maximum.at,
         log_likelihood_maximum=curve.maximum.value,
         error=found.error if good.all() else float("inf"),
+        label=model._columns.texts([str(parameter)])[0],
         _source=source,
         _column=column,
         _library=frame_library(X),

@@ -49,6 +49,8 @@ class ProportionalityTest:
     global_statistic, global_p_value : float
         All covariates at once.
     global_df : int
+    labels : tuple of str
+        What plots call the covariates: their labels, or names.
 
     Notes
     -----
@@ -62,6 +64,7 @@ class ProportionalityTest:
     global_statistic: float
     global_df: int
     global_p_value: float
+    labels: tuple[str, ...] = ()
     _residuals: Callable[[], ScaledSchoenfeldResiduals] | None = field(default=None, repr=False)
 
     def scaled_residuals(self) -> ScaledSchoenfeldResiduals:

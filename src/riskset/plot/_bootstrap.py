@@ -97,7 +97,12 @@ def bootstrap_distribution(
     failed = int(np.isnan(values).sum())
     lost = f", {failed:,} without an estimate" if failed else ""
     axes.yaxis.set_major_locator(MaxNLocator(integer=True))
-    frame(axes, name if title is None else title, xlabel, f"replicates (of {values.size:,}{lost})")
+    frame(
+        axes,
+        bootstrap.labels[j] if title is None else title,
+        xlabel,
+        f"replicates (of {values.size:,}{lost})",
+    )
     below, above = ((values == end).sum() for end in (-np.inf, np.inf))  # not on the axis
     if below:
         _say(axes, f"← {below:,} at −∞", "left", 0.9, color=QUIET)

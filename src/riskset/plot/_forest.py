@@ -85,7 +85,7 @@ def forest(
     level : float
         Confidence level of the default interval of a model.
     emphasised : sequence of str
-        Labels of lines in bold.
+        Labels of lines in bold, or names of covariates.
     target, comparator : str
         Names of the arms, above the columns of their numbers.
     ax : matplotlib Axes, optional
@@ -112,6 +112,9 @@ def forest(
     """
     if isinstance(result, HazardModel):
         lines, level = _of_model(result, interval, level)
+        texts = result._columns.texts(result.covariates_)
+        labels = dict(zip(result.covariates_, texts, strict=True))
+        emphasised = [labels.get(name, name) for name in emphasised]
         heads: tuple[str, ...] = ()
     else:
         lines, level = _of_estimates(result)
@@ -132,6 +135,7 @@ def _of_model(
         interval = model.confidence_interval(method=method, level=level)
     place = {name: j for j, name in enumerate(model.covariates_)}
     lines = []
+    labels = dict(zip(model.covariates_, model._columns.texts(model.covariates_), strict=True))
     for name, (lower, upper) in interval.bounds.items():
         coef = float(model.coef_[place[name]])
         if np.isnan([lower, upper]).all():
@@ -140,7 +144,7 @@ def _of_model(
         weight = 1 / width**2 if np.isfinite(width) and width > 0 else float("nan")
         with np.errstate(over="ignore"):
             ratio, low, high = (float(np.exp(v)) for v in (coef, lower, upper))
-        lines.append(ForestLine(short(name, MAX_LABEL), ratio, low, high, weight))
+        lines.append(ForestLine(short(labels[name], MAX_LABEL), ratio, low, high, weight))
     return lines, interval.level
 
 

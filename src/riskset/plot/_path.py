@@ -106,10 +106,10 @@ def coefficient_path(
     for k, j in enumerate(ranked[:n_labels]):
         colour = COLOURS[k % len(COLOURS)]
         axes.plot(strength, coef[:, j], color=colour, linewidth=1.2, zorder=3)
-        labels.append(AxisLabel(last[j], short(names[j]), colour, False))
+        labels.append(AxisLabel(last[j], short(path.labels[j]), colour, False))
     for j in bold:
         axes.plot(strength, coef[:, j], color=ACCENT, linewidth=2.4, zorder=4)
-        labels.append(AxisLabel(last[j], short(names[j]), ACCENT, True))
+        labels.append(AxisLabel(last[j], short(path.labels[j]), ACCENT, True))
     axes.set_xlim(strength[0] * 1.02, strength[-1])
     set_log_ticks(axes.xaxis, strength[-1], strength[0])
     frame(axes, title, STRENGTH, ylabel)

@@ -98,7 +98,7 @@ def profile_likelihood(
     frame(axes, None, xlabel, "profile log likelihood minus its maximum")
     _ratios(axes)
     axes.set_title(
-        _heading(profile.parameter if title is None else title, estimate, lower, upper),
+        _heading(profile.label if title is None else title, estimate, lower, upper),
         pad=10,
         color=INK,
     )

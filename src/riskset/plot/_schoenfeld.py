@@ -106,7 +106,8 @@ def schoenfeld(
     axes.xaxis.set_minor_locator(NullLocator())
     words = f"proportional hazards: {p_words(float(test.p_value[j]))}"
     axes.text(1.0, 1.01, words, transform=axes.transAxes, ha="right", va="bottom", color=INK)
-    frame(axes, None, xlabel, f"log hazard ratio of {parameter}" if ylabel is None else ylabel)
+    label = dict(zip(test.names, test.labels, strict=False)).get(parameter, parameter)
+    frame(axes, None, xlabel, f"log hazard ratio of {label}" if ylabel is None else ylabel)
     if title:
         axes.set_title(title, pad=20)
     return axes

@@ -25,6 +25,7 @@ from riskset.data.cohort_table import (
     incomplete_covariates,
     missing_by_column,
     read_columns,
+    read_orders,
 )
 from riskset.data.covariate_labels import CovariateLabels
 from riskset.data.design import Design
@@ -104,9 +105,10 @@ class TableSource:
                 return self._columns[str(data.index_date)]
             return parted[name] if as_number else self._columns[name]
 
+        orders = read_orders(used.file, [n for n, kind in used.wanted.items() if kind == "label"])
         names = [name for name, _ in study.specification.column_uses()]
         self._label: Callable[[Design], dict[str, Labels]] = lambda design: label_people(
-            study, names, column, design, "the covariates"
+            study, names, column, design, "the covariates", orders
         )
         self._labels = self._label(self.design)
         self._cohort: tuple[Comparison, ComparisonCohort] | None = None

@@ -6,7 +6,7 @@ it may be called as the column that it splits.
 """
 
 import dataclasses
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
 
@@ -42,24 +42,27 @@ def label_people(
     column: Callable[[str, bool], AnyArray],
     design: Design,
     where: str,
+    orders: Mapping[str, tuple[str, ...]] | None = None,
 ) -> dict[str, Labels]:
     """Labels of people, by the names of columns and variables.
 
     `column` gives the values of a column by its name, as numbers if that is asked for. Messages
     call the covariates in `design` by `where`, and raise `InputError` with the line of a covariate
-    that does not exist.
+    that does not exist. `orders` has the levels that a categorical type of a column declares.
     """
+    known = orders or {}
     variables, labels = study.specification.variables, {}
     for name in dict.fromkeys((*names, *variables)):
         variable = variables.get(name)
         if variable is None:
-            labels[name] = Labels(column(name, False))
+            labels[name] = Labels(column(name, False), known.get(name, ()))
         elif variable.covariate is not None:
             labels[name] = _presence(study, name, variable.covariate, design, where)
         elif variable.borders:
             labels[name] = _parted(column(str(variable.column), True), variable.borders)
         else:
-            labels[name] = Labels(column(str(variable.column), False))
+            of = str(variable.column)
+            labels[name] = Labels(column(of, False), known.get(of, ()))
     return labels
 
 
