@@ -71,6 +71,7 @@ HOMES = {
     "pandas": ("bench/peer_scripts/", "data/formula.py"),
     "formulaic": ("data/formula.py", "data/model_formula.py", "data/natural_spline.py"),
     "duckcdm": ("ohdsi/circe.py",),
+    "rdata": ("ohdsi/r_object.py",),
     "polars": (),
     **dict.fromkeys(
         ("adelie", "lifelines", "skglm", "sksurv", "statsmodels"), ("bench/peer_scripts/",)

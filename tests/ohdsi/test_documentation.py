@@ -13,7 +13,9 @@ def test_the_page_runs(tmp_path, monkeypatch, capsys):
     pytest.importorskip("duckcdm")
     monkeypatch.chdir(tmp_path)
     flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+    names: dict[str, object] = {}
     for code in re.findall(r"```python\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL):
-        test = doctest.DocTestParser().get_doctest(code, {}, PAGE.name, None, None)
-        failed = doctest.DocTestRunner(optionflags=flags).run(test).failed
+        test = doctest.DocTestParser().get_doctest(code, names, PAGE.name, None, None)
+        failed = doctest.DocTestRunner(optionflags=flags).run(test, clear_globs=False).failed
+        names.update(test.globs)
         assert not failed, capsys.readouterr().out

@@ -9,7 +9,7 @@ from pathlib import Path
 from riskset.data.dataset import Dataset
 from riskset.data.readers import read_dataset
 
-__all__ = ["load_rhc", "rhc_path"]
+__all__ = ["cohort_method_path", "load_rhc", "rhc_path"]
 
 
 def rhc_path(*, categories: bool = False) -> Path:
@@ -33,6 +33,25 @@ def rhc_path(*, categories: bool = False) -> Path:
     return Path(str(files("riskset.datasets"))) / (
         "rhc_raw.parquet" if categories else "rhc.parquet"
     )
+
+
+def cohort_method_path() -> Path:
+    """Return the path of a small example of a file of CohortMethod.
+
+    It has eight made-up people, with the outcomes 3 and 4, in the form in which R's
+    ``saveCohortMethodData`` wrote before 2025.
+
+    Returns
+    -------
+    Path
+
+    Examples
+    --------
+    >>> import riskset.datasets
+    >>> riskset.datasets.cohort_method_path().name
+    'cohort_method_data.zip'
+    """
+    return Path(str(files("riskset.datasets"))) / "cohort_method_data.zip"
 
 
 def load_rhc(*, categories: bool = False) -> Dataset:

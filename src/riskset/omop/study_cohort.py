@@ -70,33 +70,41 @@ class StudyCohort:
     settings: Mapping[str, object] = field(default_factory=dict)
 
     @classmethod
-    def from_table(cls, frame: object) -> "StudyCohort":
+    def from_table(cls, frame: object, *, keep_row_ids: bool = False) -> "StudyCohort":
         """Create a study cohort that was selected before, or by another program.
 
         Parameters
         ----------
         frame : data frame
             ``person_id``, ``treatment``, ``index_date``, ``days_from_obs_start``,
-            ``days_to_cohort_end``, ``days_to_obs_end``, and optionally the two reasons. Rows are
-            numbered again.
+            ``days_to_cohort_end``, ``days_to_obs_end``, and optionally the two reasons.
+        keep_row_ids : bool
+            Keep the column ``row_id``, and sort by it, rather than number the rows again.
 
         Raises
         ------
         CohortError
             "BadTreatment" (neither 1 nor 0), "BadCohort" (missing or negative days, or a missing
-            person or date), "DuplicateId" (two rows with one person, treatment and index date).
+            person or date), "DuplicateId" (two rows with one person, treatment and index date, or
+            with one ``row_id``).
         """
         reasons = ("cohort_end_reason", "obs_end_reason")
+        row_id = ("row_id",) if keep_row_ids else ()
         with Cdm({"study cohort": frame}) as cdm, cdm.scratch() as work:
             view = cdm.view(
-                "study cohort", ("person_id", "treatment", "index_date", *DAYS), reasons
+                "study cohort", (*row_id, "person_id", "treatment", "index_date", *DAYS), reasons
             )
             _check_table(work, view)
+            if keep_row_ids:
+                _check_row_ids(work, view)
             _check_once(work, view)
             days = ", ".join(f"CAST({d} AS INTEGER) AS {d}" for d in DAYS)
+            number = (
+                "row_number() OVER (ORDER BY person_id, index_date, treatment DESC, "
+                "days_to_cohort_end) AS row_id"
+            )
             rows = work.keep(
-                "SELECT row_number() OVER (ORDER BY person_id, index_date, treatment DESC, "
-                "days_to_cohort_end) AS row_id, person_id, "
+                f"SELECT {'row_id' if keep_row_ids else number}, person_id, "
                 f"CAST(treatment AS TINYINT) AS treatment, index_date, {days}, "
                 "coalesce(cohort_end_reason, 'cohort end') AS cohort_end_reason, "
                 f"coalesce(obs_end_reason, 'observation end') AS obs_end_reason FROM {view}"
@@ -183,6 +191,23 @@ def _check_table(work: Scratch, view: str) -> None:
                 hint="days are counted from index: index must lie within observation and exposure.",
                 details={"column": column, "count": n},
             )
+
+
+def _check_row_ids(work: Scratch, view: str) -> None:
+    """Refuse rows without an id, or with that of another one."""
+    n, example = work.row(
+        f"SELECT count(*), min(row_id) FROM (SELECT row_id FROM {view} GROUP BY 1 "
+        "HAVING count(*) > 1 OR row_id IS NULL)"
+    )
+    if n:
+        raise CohortError(
+            "DuplicateId",
+            f"column row_id of the study cohort must have another id in each row, but "
+            f"{counted(n, 'id')} {'is' if n == 1 else 'are'} missing or repeated (such as "
+            f"{example}).",
+            hint="number the rows.",
+            details={"column": "row_id", "count": n},
+        )
 
 
 def _check_once(work: Scratch, view: str) -> None:

@@ -23,7 +23,7 @@ from riskset.results.rows import AdjustmentRow, BalanceRow, CharacteristicRow, P
 from riskset.study.cache import StepResult
 from riskset.study.characteristic_lines import describe_people
 from riskset.study.propensity_step import ScoreStep, fit_score, status_of
-from riskset.study.sections import Table1Section
+from riskset.study.report_sections import Table1Section
 from riskset.study.source import AnalysedPeople
 
 __all__ = [

@@ -102,6 +102,9 @@ class CodesStep(StepResult, step="codes"):
 class CdmSource:
     """An OMOP CDM, as a `StudySource`. The cache keeps cohorts, covariates and follow-up."""
 
+    place = "the CDM"
+    """What messages call the data."""
+
     def __init__(self, study: Study, cache: StepCache) -> None:
         self._study, self._cache, data = study, cache, study.specification.data
         assert isinstance(data, CdmData)
@@ -307,7 +310,7 @@ class CdmSource:
         design = Design.open(path, verify=False)
         analyses = zip(step.covariate_id, step.analysis_id, step.domain, strict=True)
         labels = self._covariate_labels
-        unknown = labels.check(design, has_long=True, place="the CDM")
+        unknown = labels.check(design, has_long=True, place=self.place)
         design = labels.labelled(design)
         return ComparisonCohort(
             key if not labels else digest(key, self._print_of_labels),
@@ -342,11 +345,16 @@ class CdmSource:
         where = f"the covariates of {comparison.target} and {comparison.comparator}"
         return label_people(self._study, names, lambda name, _: people[name], design, where)
 
+    def _covariates(
+        self, comparison: Comparison, cohort: StudyCohort, settings: CovariateSection
+    ) -> Covariates:
+        return Covariates.extract(self._cdm, cohort, settings.extraction)
+
     def _extract(
         self, comparison: Comparison, analysis: Analysis, settings: CovariateSection, path: Path
     ) -> CohortStep:
         cohort = self._select(comparison, analysis)
-        covariates = Covariates.extract(self._cdm, cohort, settings.extraction)
+        covariates = self._covariates(comparison, cohort, settings)
         covariates.design().save(path)
         days = _column(cohort.table, "index_date").astype("datetime64[Y]")
         return CohortStep(
@@ -371,9 +379,10 @@ class CdmSource:
         competing: Sequence[CdmOutcome],
     ) -> FollowUpStep:
         cohort = self._select(comparison, analysis)
-        others = [self._event(other) for other in competing]
-        left = window.follow(self._cdm, cohort, self._event(event), others)
-        weeks = self._around(cohort, event, analysis.entry.washout_days // 7)
+        others = [self._event(comparison, other) for other in competing]
+        own = self._event(comparison, event)
+        left = window.follow(self._cdm, cohort, own, others)
+        weeks = self._around(cohort, own, self._weeks_before(cohort, analysis))
         return FollowUpStep(
             notes=tuple(note for note in left.notes if note not in cohort.notes),
             **_left(left),
@@ -385,7 +394,11 @@ class CdmSource:
             has_event=weeks.has_event,
         )
 
-    def _around(self, cohort: StudyCohort, event: CdmOutcome, weeks_before: int) -> EventWeeks:
+    def _weeks_before(self, cohort: StudyCohort, analysis: Analysis) -> int:
+        """Weeks for which everybody is observed before the index date."""
+        return analysis.entry.washout_days // 7
+
+    def _around(self, cohort: StudyCohort, event: object, weeks_before: int) -> EventWeeks:
         """First outcomes from as many weeks before index as all are observed, up to 52."""
         first = -min(weeks_before, WEEKS)
         window = TimeAtRisk(
@@ -394,7 +407,7 @@ class CdmSource:
             end_anchor="cohort start",
             remove_prior_outcome=False,
         )
-        left = window.follow(self._cdm, cohort, self._event(event))
+        left = window.follow(self._cdm, cohort, event)
         last = first + (left.column("survival_time").astype(np.int64) - 1) // 7
         return EventWeeks(first, last, left.column("status") == 1)
 
@@ -411,7 +424,7 @@ class CdmSource:
             definition["tables"] = codes.event_tables
         return definition
 
-    def _event(self, outcome: CdmOutcome) -> object:
+    def _event(self, comparison: Comparison, outcome: CdmOutcome) -> object:
         if outcome.death:
             return "death"
         if outcome.is_cohort:

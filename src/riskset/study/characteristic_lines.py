@@ -17,7 +17,7 @@ from riskset.cohort.covariate_balance import Balance
 from riskset.data.design import Design
 from riskset.omop.analyses import ANALYSES
 from riskset.results.rows import CharacteristicRow
-from riskset.study.sections import Table1Section
+from riskset.study.report_sections import Table1Section
 from riskset.study.source import AnalysedPeople, ComparisonCohort
 
 __all__ = ["describe_people"]

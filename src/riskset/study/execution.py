@@ -4,7 +4,7 @@ import datetime
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,10 +16,11 @@ from riskset.results.folder import StudyResults, check_replaceable, write_result
 from riskset.results.rows import TABLES
 from riskset.study.cache import StepCache
 from riskset.study.cdm_source import CdmSource, open_cdm
+from riskset.study.cohort_method_source import CohortMethodSource, open_files
 from riskset.study.narrative import study_document
 from riskset.study.result_rows import ResultRows
 from riskset.study.runner import StudyRunner
-from riskset.study.sections import CdmData
+from riskset.study.sections import CdmData, CohortMethodFiles, TableData
 from riskset.study.source import StudySource
 from riskset.study.specification import Study
 from riskset.study.table_source import TableSource
@@ -128,8 +129,8 @@ def run(
 def check_data(study: Study) -> None:
     """Check the data of a study without running it.
 
-    A table of people is read, with its covariates, exposures and outcomes. Of a CDM, only the files
-    and tables are looked for.
+    A table of people is read, with its covariates, exposures and outcomes, and so are files of
+    CohortMethod. Of a CDM, only the files and tables are looked for.
 
     Raises
     ------
@@ -146,6 +147,10 @@ def check_data(study: Study) -> None:
     if isinstance(study.specification.data, CdmData):
         open_cdm(study).close()
         return
+    if isinstance(study.specification.data, CohortMethodFiles):
+        with ExitStack() as stack:
+            open_files(study, stack)
+        return
     with (
         tempfile.TemporaryDirectory(prefix="riskset-", ignore_cleanup_errors=True) as folder,
         closing(StepCache(Path(folder))) as cache,
@@ -155,8 +160,10 @@ def check_data(study: Study) -> None:
 
 @contextmanager
 def _source(study: Study, cache: StepCache) -> Iterator[StudySource]:
-    if not isinstance(study.specification.data, CdmData):
+    data = study.specification.data
+    if isinstance(data, TableData):
         yield TableSource(study, cache)
         return
-    with closing(CdmSource(study, cache)) as source:
+    kind = CdmSource if isinstance(data, CdmData) else CohortMethodSource
+    with closing(kind(study, cache)) as source:
         yield source

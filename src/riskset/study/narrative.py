@@ -10,7 +10,7 @@ from riskset._settings import as_dict
 from riskset._time_units import DAYS_IN
 from riskset._version import __version__
 from riskset.cohort.settings import Trim
-from riskset.study.sections import Analysis, CdmData, CdmOutcome, TableOutcome
+from riskset.study.sections import Analysis, CdmData, CdmOutcome, TableData, TableOutcome
 from riskset.study.specification import Study
 
 __all__ = ["analysis_words", "study_document", "versions"]
@@ -127,7 +127,7 @@ def _data(study: Study, sources: list[dict[str, object]]) -> dict[str, object]:
     return {
         "name": data.name or study.settings["data"].get("cdm") or sources[0]["name"],
         "description": data.description,
-        "kind": "omop" if isinstance(data, CdmData) else "tables",
+        "kind": "tables" if isinstance(data, TableData) else "omop",
         "start": None if data.start is None else data.start.isoformat(),
         "end": None if data.end is None else data.end.isoformat(),
         "sources": sources,
@@ -157,7 +157,7 @@ def analysis_words(study: Study, analysis: Analysis) -> dict[str, str | None]:
 
 def _population(study: Study) -> str:
     asked = study.specification
-    if isinstance(asked.data, CdmData):
+    if not isinstance(asked.data, TableData):
         return "people who started the target or the comparator"
     text = "all people in the data who received the target or the comparator"
     if any(getattr(outcome, "prior", None) is not None for outcome in asked.outcomes.values()):
@@ -167,12 +167,14 @@ def _population(study: Study) -> str:
 
 def _follow_up(study: Study, analysis: Analysis) -> dict[str, str | None]:
     data = study.specification.data
-    if not isinstance(data, CdmData):
+    if isinstance(data, TableData):
         words = "days at risk as recorded in the data, including the first and the last day"
         if data.time_unit != "days":
             one, days = data.time_unit.removesuffix("s"), DAYS_IN[data.time_unit]
             words = f"{data.time_unit} at risk as recorded in the data, a {one} being {days:g} days"
         return {"time_at_risk": words, "washout": None}
+    if not isinstance(data, CdmData):  # R has selected the people
+        return {"time_at_risk": analysis.window().words, "washout": None}
     entry = analysis.entry
     washout = f"at least {entry.washout_days:,} days of observation before the start of treatment"
     return {

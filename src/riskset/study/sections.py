@@ -11,7 +11,6 @@ from typing import Literal
 from riskset._errors import InputError
 from riskset._settings import INVALID, Settings, as_dict, bad_setting, same_as, setting, settings
 from riskset._time_units import DAYS_A_YEAR, DAYS_IN, TimeUnit
-from riskset.cohort.characteristics import Statistic
 from riskset.cohort.estimate import Model
 from riskset.cohort.settings import (
     BalanceOptions,
@@ -36,6 +35,7 @@ from riskset.omop.events import CONDITIONS
 from riskset.omop.exposures import NewUserCohort
 from riskset.omop.risk import TimeAtRisk
 from riskset.study.codes import Codes, ControlList
+from riskset.study.report_sections import ReportOptions, Sharing, Table1Section, TargetTrial
 
 __all__ = [
     "NUMBERS",
@@ -44,6 +44,7 @@ __all__ = [
     "CdmData",
     "CdmExposure",
     "CdmOutcome",
+    "CohortMethodFiles",
     "Comparison",
     "CovariateSection",
     "Data",
@@ -55,12 +56,10 @@ __all__ = [
     "PropensitySection",
     "Specification",
     "StratifySection",
-    "Table1Section",
     "TableCovariates",
     "TableData",
     "TableExposure",
     "TableOutcome",
-    "TargetTrial",
     "TrimSection",
     "Variable",
 ]
@@ -218,6 +217,23 @@ class CdmData(Data):
                 checked_amount(self.memory_limit)
             except InputError as error:
                 yield bad_setting("memory_limit", error.message, error.hint)
+
+
+@settings
+class CohortMethodFiles(Data):
+    """Populations with outcomes and covariates, as R's CohortMethod saves them."""
+
+    cohort_method_data: str | tuple[str, ...] = setting(
+        "a file of saveCohortMethodData, or one for each comparison; exposures and outcomes are "
+        "cohorts of the files",
+        kw_only=True,
+    )
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The files."""
+        given = self.cohort_method_data
+        return (given,) if isinstance(given, str) else given
 
 
 @settings
@@ -559,63 +575,13 @@ class SubgroupSection:
 
 
 @settings
-class Table1Section:
-    """Lines of the table of baseline characteristics."""
-
-    section: str = setting("the title of the section")
-    covariates: tuple[str, ...] = setting(
-        "names, keys or labels of covariates, or columns of categories, which have a line for each "
-        "level; * stands for any characters"
-    )
-    statistic: Statistic = setting("how numbers are shown: mean (SD), or median [IQR]", "mean")
-
-
-@settings
-class Sharing:
-    """Disclosure control of the results."""
-
-    min_cell_count: int = setting("counts above 0 and below this number are hidden", 5, least=0)
-    blind: bool = setting("withhold effects that fail diagnostics", True)
-
-
-@settings
-class ReportOptions:
-    """What the report shows."""
-
-    curves: Literal["risk", "survival"] = setting(
-        "what curves show; survival only without competing events", "risk"
-    )
-    covariates: tuple[str, ...] = setting("names or keys of covariates whose balance is listed", ())
-    overall: bool = setting(
-        "show a column of both groups together in the table of baseline characteristics", False
-    )
-    time_unit: TimeUnit | None = setting(
-        "the unit of all times in the report and its exports, and of `risk_times`; left out: the "
-        "unit of the data, which is days for a CDM",
-        None,
-    )
-
-
-@settings
-class TargetTrial:
-    """The randomised trial that the study emulates, in words; the report shows it."""
-
-    eligibility: str | None = setting("who would be eligible", None)
-    strategies: str | None = setting("the treatment strategies that would be compared", None)
-    assignment: str | None = setting("how people would be assigned to them", None)
-    time_zero: str | None = setting("when follow-up would start", None)
-    follow_up: str | None = setting("how long people would be followed", None)
-    outcome: str | None = setting("the outcome, and how it would be found", None)
-    estimand: str | None = setting("the effect of interest, such as intention to treat", None)
-    analysis: str | None = setting("how the data would be analysed", None)
-
-
-@settings
 class Specification:
     """The whole file."""
 
     title: str = setting("the title of the study")
-    data: TableData | CdmData = setting("where the data are: a table of people, or a CDM")
+    data: TableData | CdmData | CohortMethodFiles = setting(
+        "where the data are: a table of people, a CDM, or files of CohortMethod"
+    )
     exposures: dict[str, TableExposure | CdmExposure] = setting("targets and comparators")
     comparisons: tuple[Comparison, ...] = setting("pairs of exposures")
     outcomes: dict[str, TableOutcome | CdmOutcome] = setting("outcomes and controls")

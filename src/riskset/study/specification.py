@@ -11,7 +11,7 @@ import yaml
 from riskset._errors import InputError, counted
 from riskset._settings import Fault, Reader, as_dict
 from riskset.study.control_list import with_controls
-from riskset.study.sections import Specification
+from riskset.study.sections import CohortMethodFiles, Specification
 from riskset.study.validation import contradictions
 from riskset.study.yaml_document import YamlDocument
 
@@ -93,11 +93,15 @@ class Study:
 
         Settings of the computer, such as memory, are left out.
         """
-        content: dict[str, Any] = json.loads(json.dumps(as_dict(self.specification), default=str))
+        asked = self.specification
+        content: dict[str, Any] = json.loads(json.dumps(as_dict(asked), default=str))
         del content["defaults"]
         for name in ("memory_limit", "spill_folder"):
             content["data"].pop(name, None)
         named = ("people", "cdm", "cohort_table", "cohort_definitions")
+        if "cohort_method_data" in content["data"]:
+            names = asked.data.names if isinstance(asked.data, CohortMethodFiles) else ()
+            content["data"]["cohort_method_data"] = [Path(name).name for name in names]
         files = [(content["data"], name) for name in named]
         files.append((content["negative_controls"] or {}, "file"))
         files.append((content["data"].get("covariates", {}), "table"))

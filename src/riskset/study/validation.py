@@ -1,5 +1,6 @@
 """Checks of a specification as a whole: names that do not exist, and contradictions."""
 
+import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -14,10 +15,12 @@ from riskset.study.codes import Codes
 from riskset.study.cohort_records import defined_cohorts, nesting_cohorts
 from riskset.study.sections import (
     NUMBERS,
+    YEAR,
     Analysis,
     CdmData,
     CdmExposure,
     CdmOutcome,
+    CohortMethodFiles,
     CovariateSection,
     Specification,
     TableData,
@@ -100,6 +103,9 @@ def _of_definitions(specification: Specification, folder: Path) -> Iterator[Faul
     """Exposures and outcomes are columns of tables, or concepts of a CDM, and never both."""
     if specification.data is INVALID:
         return
+    if isinstance(specification.data, CohortMethodFiles):
+        yield from _of_cohort_method(specification)
+        return
     is_cdm = isinstance(specification.data, CdmData)
     here, there = ("a CDM", "a table of people")[:: 1 if is_cdm else -1]
     keys = "`concepts`, `cohort` or `definition`" if is_cdm else "`value`, or `time` and `event`,"
@@ -123,6 +129,28 @@ def _of_definitions(specification: Specification, folder: Path) -> Iterator[Faul
             if not is_cdm and getattr(analysis, section) is not None:
                 message = f"`{section}` applies to a CDM, but the data are {here}."
                 hint = "leave it out: a table of people has the people and their days at risk."
+                yield Fault(("analyses", name, section), message, hint)
+
+
+def _of_cohort_method(specification: Specification) -> Iterator[Fault]:
+    """Exposures and outcomes are cohorts of the files, whose people R has selected."""
+    default = {field.name: field for field in dataclasses.fields(CdmOutcome)}
+    for group in GROUPS:
+        for name, member in _valid(getattr(specification, group)):
+            if not isinstance(member, Codes) or member.cohort is None:
+                message = "files of CohortMethod have cohorts, but it is defined in another way."
+                yield Fault((group, name), message, "give `cohort`, the number that it has in R.")
+                continue
+            for key in ("concepts", "concept_set", "definition", "inpatient", "tables", "first"):
+                given = getattr(member, key, default[key].default)
+                if given != default[key].default:
+                    message = f"`{key}` applies to a CDM, but the data are files of CohortMethod."
+                    yield Fault((group, name, key), message, "leave it out, and give `cohort`.")
+    for name, analysis in _valid(specification.analyses):
+        for section in ("new_users", "eligibility", "covariates"):
+            if getattr(analysis, section) is not None:
+                message = f"`{section}` applies to a CDM, but the data are files of CohortMethod."
+                hint = "leave it out: R has selected the people and their covariates."
                 yield Fault(("analyses", name, section), message, hint)
 
 
@@ -218,27 +246,30 @@ def _of_codes(place: KeyPath, member: CdmExposure | CdmOutcome, folder: Path) ->
 def _of_variables(specification: Specification) -> Iterator[Fault]:
     """Of a CDM names that it cannot have, and covariates that no analysis makes."""
     named = (specification.variables, specification.subgroups, specification.analyses)
-    if not isinstance(specification.data, CdmData) or INVALID in named:
+    is_cdm = isinstance(specification.data, CdmData)
+    if isinstance(specification.data, TableData) or INVALID in (specification.data, *named):
         return
+    columns: tuple[str, ...] = CHARACTERISTICS if is_cdm else (YEAR,)
+    place_name = "a CDM" if is_cdm else "files of CohortMethod"
     for name, variable in _valid(specification.variables):
         if variable.column is not None:
             place: KeyPath = ("variables", name, "column")
-            if variable.column not in CHARACTERISTICS:
-                yield name_fault(place, "column", variable.column, CHARACTERISTICS, "a CDM")
+            if variable.column not in columns:
+                yield name_fault(place, "column", variable.column, columns, place_name)
             elif variable.borders and variable.column not in NUMBERS:
                 message = (
                     f"`borders` split a numeric variable, but {variable.column!r} is not numeric."
                 )
                 hint = f"numbers are {' and '.join(NUMBERS)}; leave `borders` out."
                 yield Fault(("variables", name, "borders"), message, hint)
-        if variable.covariate is not None and variable.covariate.isdigit():
+        if is_cdm and variable.covariate is not None and variable.covariate.isdigit():
             yield from _of_covariate_id(
                 specification, ("variables", name, "covariate"), variable.covariate
             )
-    known = [*specification.variables, *CHARACTERISTICS]
+    known = [*specification.variables, *columns]
     for name, place in specification.column_uses():
         if name not in known:
-            yield name_fault(place, "variable", name, known, "a CDM")
+            yield name_fault(place, "variable", name, known, place_name)
         elif place[0] == "subgroups" and name == "age" and name not in specification.variables:
             message = "every year of age would be a subgroup."
             hint = "split it: `variables: {age: {column: age, borders: [50, 65]}}`."

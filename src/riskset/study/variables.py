@@ -12,7 +12,7 @@ import numpy as np
 
 from riskset._types import AnyArray
 from riskset.data.design import Design
-from riskset.study.sections import CdmData
+from riskset.study.sections import TableData
 from riskset.study.specification import Study
 from riskset.study.validation import name_fault
 
@@ -73,7 +73,7 @@ def _presence(study: Study, name: str, covariate: str, design: Design, where: st
     has = np.zeros(design.n_rows, dtype=bool)
     if covariate in place:
         has = design.to_dense(np.array([place[covariate]]))[:, 0] != 0
-    elif not (isinstance(study.specification.data, CdmData) and covariate.isdigit()):
+    elif not (not isinstance(study.specification.data, TableData) and covariate.isdigit()):
         path = ("variables", name, "covariate")
         study.refuse([name_fault(path, "covariate", covariate, design.names, where)])
     return Labels(np.where(has, "yes", "no"))
