@@ -36,6 +36,7 @@ LAYERS = (
     ("study",),
     ("plot",),
     ("report",),
+    ("network",),
     ("bench",),
     ("__init__",),
     ("cli",),  # stands on the public names

@@ -39,7 +39,7 @@ FENCE = re.compile(r"^```(?:python|\{eval-rst\})\n(.*?)^```$", re.MULTILINE | re
 WITH_CODE = [
     page
     for page in PAGES
-    if page.parent.name in ("start", "guide", "migrate", "api", "about")
+    if (page.parent.name in ("start", "guide", "migrate", "api", "about") or page.stem == "network")
     and FENCE.search(page.read_text("utf-8"))
 ]
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS

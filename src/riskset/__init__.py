@@ -80,7 +80,18 @@ _NAMES = {
 _HOMES = dict(sorted((name, module) for module, names in _NAMES.items() for name in names))
 
 # Modules that are used by name, as in ``riskset.metrics.concordance``.
-_MODULES = ("cohort", "metrics", "ohdsi", "omop", "plot", "report", "simulate", "study", "tables")
+_MODULES = (
+    "cohort",
+    "metrics",
+    "network",
+    "ohdsi",
+    "omop",
+    "plot",
+    "report",
+    "simulate",
+    "study",
+    "tables",
+)
 
 __all__ = [
     "AalenJohansen",

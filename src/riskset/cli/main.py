@@ -21,6 +21,7 @@ from riskset.cli.curves import curves
 from riskset.cli.demo import demo
 from riskset.cli.fit import fit
 from riskset.cli.info import info
+from riskset.cli.network import network
 from riskset.cli.path import path
 from riskset.cli.predict import predict
 from riskset.cli.simulate import simulate
@@ -41,6 +42,7 @@ app = typer.Typer(
 for command in (fit, path, predict, curves, simulate, demo, info):
     app.command()(command)
 app.add_typer(study, name="study")
+app.add_typer(network, name="network")
 app.add_typer(bench, name="bench")
 
 

@@ -164,8 +164,17 @@ def export(
         Path, typer.Argument(metavar="DIR", help="Folder that `riskset study run --out` wrote.")
     ],
     out: Annotated[
-        Path, typer.Option("--out", metavar="FOLDER", help="Write the files to this new folder.")
-    ],
+        Path | None,
+        typer.Option("--out", metavar="FOLDER", help="Write figures and tables to this folder."),
+    ] = None,
+    evidence: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Write estimates and likelihood profiles for EvidenceSynthesis and "
+            "`riskset network meta` to this folder.",
+        ),
+    ] = None,
     formats: Annotated[
         str,
         typer.Option(
@@ -175,17 +184,35 @@ def export(
         ),
     ] = "png,csv",
 ) -> None:
-    """Write the figures and tables of a study for articles and slides.
+    """Write the figures and tables of a study for articles and slides, or files for other programs.
 
     The files have what the report shows: small counts and withheld effects are in none of them.
     """
-    from riskset.report import export as export_study
-
     with _spoken():
-        names = [name.strip() for name in formats.split(",") if name.strip()]
-        written = export_study(folder, out, names)
+        if out is None and evidence is None:
+            raise InputError(
+                "there is nothing to write.", hint="name a folder with `--out` or `--evidence`."
+            )
+        written = [] if out is None else _export_files(folder, out, formats)
+        if evidence is not None:
+            written.append(_export_evidence(folder, evidence))
     for path in written:
         output().print(short(str(path), 500), soft_wrap=True)
+
+
+def _export_files(folder: Path, out: Path, formats: str) -> list[Path]:
+    """Figures and tables in some formats."""
+    from riskset.report import export as export_study
+
+    return export_study(folder, out, [name.strip() for name in formats.split(",") if name.strip()])
+
+
+def _export_evidence(folder: Path, out: Path) -> Path:
+    """Estimates and likelihood profiles."""
+    from riskset.network import write_evidence
+    from riskset.study import StudyResults
+
+    return write_evidence(StudyResults.open(folder), out)
 
 
 @study.command()

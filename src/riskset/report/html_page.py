@@ -14,7 +14,7 @@ from riskset.report.style import style
 from riskset.report.translations import Translations
 from riskset.results.rows import EstimateRow
 
-__all__ = ["draw", "page_of"]
+__all__ = ["draw", "html_document", "page_of"]
 
 BELIEF = ("overlap", "balance", "characteristics", "controls", "follow_up")
 """Sections under one heading, which asks whether the result can be believed."""
@@ -55,6 +55,11 @@ def draw(
         tag("script", Markup(SCRIPT)),
         data_cue=say("table.cue"),
     )
+    return html_document(title, body, say.language, theme)
+
+
+def html_document(title: str, body: Markup, language: str, theme: str) -> str:
+    """A page that needs no other file, and may load none."""
     head = tag(
         "head",
         tag("meta", charset="utf-8"),
@@ -64,7 +69,7 @@ def draw(
         tag("title", title),
         tag("style", Markup(style(theme))),
     )
-    return f"<!DOCTYPE html>\n{tag('html', head, body, lang=say.language)}\n"
+    return f"<!DOCTYPE html>\n{tag('html', head, body, lang=language)}\n"
 
 
 def _policy() -> Markup:

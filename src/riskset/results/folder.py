@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.csv
 import pyarrow.parquet
 
 from riskset._errors import InputError
@@ -37,6 +38,7 @@ __all__ = [
     "StudyResults",
     "check_replaceable",
     "write_results",
+    "write_rows",
 ]
 
 FORMAT = 1
@@ -294,6 +296,19 @@ def _write(path: Path, table: type[ResultRow], rows: Iterable[Mapping[str, objec
             writer.write_table(pa.table(arrays, schema=schema), row_group_size=ROW_GROUP)
             n_rows += len(chunk)
     return n_rows
+
+
+def write_rows(path: Path, table: type[ResultRow], rows: Iterable[Mapping[str, object]]) -> None:
+    """Write rows as one file, CSV or Parquet by the ending of its name."""
+    if path.suffix == ".parquet":
+        _write(path, table, rows)
+        return
+    known = list(_checked(table, rows))
+    arrays = [
+        pa.array([_value(row.get(name), kind) for row in known], STORED[kind])
+        for name, kind in table.types().items()
+    ]
+    pyarrow.csv.write_csv(pa.table(arrays, schema=_schema(table)), path)
 
 
 def _schema(table: type[ResultRow]) -> pa.Schema:
