@@ -36,7 +36,7 @@ class OrderedColumns:
     """
 
     def __init__(self, design: Design, outcome: Outcome, order: Index) -> None:
-        self._design, self._outcome, self._order = design, outcome, order
+        self.design, self._outcome, self._order = design, outcome, order
         self._columns: Index | None = None
         self._values: Matrix = np.zeros((0, 0))
 
@@ -45,9 +45,9 @@ class OrderedColumns:
         if self._columns is not None and np.array_equal(columns, self._columns):
             return self._values
         if self._outcome.n_strata == 1:
-            values = self._design.stored(columns, self._order)
+            values = self.design.stored(columns, self._order)
         else:
-            z = centred_within_strata(self._design.stored(columns), self._outcome)
+            z = centred_within_strata(self.design.stored(columns), self._outcome)
             values = np.take(z, self._order, axis=0)
         if values.size <= MAX_KEPT_NUMBERS:
             self._columns, self._values = columns, values

@@ -13,6 +13,7 @@ The sums have the same terms as on one machine, added up in another order.
 """
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -111,6 +112,10 @@ class BlockProblem(NewtonProblem):
         raise NotImplementedError
 
     def curvature_map(self, eta: Rows, columns: WorkingColumns) -> CurvatureMap:
+        """See `NewtonProblem`; there is no map."""
+        raise NotImplementedError
+
+    def row_information(self, eta: Rows, now: Any = None) -> Matrix:
         """See `NewtonProblem`; there is no map."""
         raise NotImplementedError
 

@@ -13,6 +13,7 @@ from riskset.model.cox import Evaluation
 from riskset.model.curvature import affordable
 from riskset.solve.kept_curvature import KeptCurvature
 from riskset.solve.optimality import NewtonProblem
+from riskset.solve.row_space import RowSpace
 
 __all__ = ["RIDGE_FACTOR", "CurvatureModel"]
 
@@ -78,6 +79,16 @@ class CurvatureModel:
         n, p = problem.design.n_rows, problem.design.n_features
         keeps = learns and p <= n and self._is_exact(np.arange(p))
         self.kept = KeptCurvature(n) if keeps else None
+        self._row_space: RowSpace | None = None
+
+    def row_space(self, l1: Features, l2: Features) -> RowSpace | None:
+        """Where steps on columns with these penalties are solved, if rows are fewer; else None."""
+        problem = self.problem
+        if not (problem.has_map and RowSpace.suits(problem.design, l1, l2)):
+            return None
+        if self._row_space is None:
+            self._row_space = RowSpace(problem.design)
+        return self._row_space
 
     def copy(self, *, learns: bool) -> "CurvatureModel":
         """The same for a fit that starts here: neighbouring penalties have much the same."""
@@ -88,6 +99,8 @@ class CurvatureModel:
         other._n_made = self._n_made
         if self.kept is not None and other.kept is not None:
             other.kept = self.kept.copy()
+        if self._row_space is not None:
+            other._row_space = self._row_space.copy()
         return other
 
     @classmethod

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from riskset._errors import DeviceError
 from riskset._runtime import Runtime
 from riskset._types import Features, Index, Matrix, Rows
+from riskset.data.column_storage import DenseColumns
 from riskset.data.design import Design
 from riskset.data.device import DeviceDesign
 from riskset.data.working_columns import WorkingColumns
@@ -90,7 +91,7 @@ class NewtonProblem(ABC):
         """Weighted number of events."""
 
     has_map: ClassVar[bool] = True
-    """Whether curvature is had as a map, too, without a matrix."""
+    """Whether the curvature of the rows is had, as a map or as a matrix of all pairs."""
 
     @property
     def on_device(self) -> DeviceDesign | None:
@@ -135,6 +136,10 @@ class NewtonProblem(ABC):
     @abstractmethod
     def curvature_map(self, eta: Rows, columns: WorkingColumns) -> CurvatureMap:
         """Curvature as a map, without a matrix of all pairs."""
+
+    @abstractmethod
+    def row_information(self, eta: Rows, now: Any = None) -> Matrix:
+        """Observed information (n, n) of the linear predictors, exact."""
 
     @abstractmethod
     def varies(self, weights: Features, tolerance: float) -> bool:
@@ -297,6 +302,21 @@ class Problem(NewtonProblem):
 
     def curvature_map(self, eta: Rows, columns: WorkingColumns) -> CurvatureMap:
         return CurvatureMap.at(self.loss, columns, eta)
+
+    def row_information(self, eta: Rows, now: Any = None) -> Matrix:
+        every = np.arange(self.design.n_rows)
+        now = now if isinstance(now, Evaluation) else None  # and not on a device
+        prepared = Prepared(now, self._ordered_rows)
+        return self.loss.information(self._ordered_rows.design, eta, every, prepared)
+
+    @functools.cached_property
+    def _ordered_rows(self) -> OrderedColumns:
+        """A column for each row."""
+        n = self.design.n_rows
+        each = DenseColumns(np.arange(n), np.eye(n)[None], n)
+        names = tuple(map(str, range(n)))
+        unit = Design(n, names, names, np.zeros(n), np.ones(n), (each,))
+        return OrderedColumns(unit, self.loss.outcome, self.loss.risk.order)
 
     _information_at_rest: ClassVar[tuple[Index, Matrix] | None] = None
     """That of the columns of the last call of `information_at_rest`, if it is this likelihood's."""

@@ -347,6 +347,12 @@ class Minimisation:
             at = self.problem.curvature_map(self.rows.home(self.eta), working)
             step = conjugate_step(at, gradient, beta, l1, l2, _accuracy(residual, target))
             return NO_CURVATURE, step, np.zeros(0)
+        space = self.model.row_space(l1, l2)
+        if space is not None:
+            in_rows = self.problem.row_information(self.rows.home(self.eta), self.now)
+            found = space.step(in_rows, columns, known, least)
+            if found is not None:
+                return NO_CURVATURE, found, np.zeros(0)
         is_cold = self.n_iter == 0 and not self.warm
         here = columns, self.eta, self.now, residual, target
         curvature = self.model.at(*here, is_cold=is_cold, nearest=self._nearest)
@@ -364,7 +370,8 @@ class Minimisation:
         Passes of the host then read them, too.
         """
         q, is_large = columns.size, False
-        if self.l1[columns].any() and self._has_few_rows(q):
+        has_row_space = self.model.row_space(self.l1[columns], self.l2[columns]) is not None
+        if has_row_space or (self.l1[columns].any() and self._has_few_rows(q)):
             is_large = False
         elif q > MAX_MATRIX_COLUMNS:
             n_entries = self.problem.design.n_entries(columns)
