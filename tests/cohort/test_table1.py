@@ -319,3 +319,105 @@ def test_both_arms_together_are_hidden_with_one_of_them() -> None:
     assert hidden["before_target_count"] is hidden["before_overall_count"] is None
     assert hidden["before_overall"] is None
     assert shown["before_overall_count"] == 40
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [
+        [1.0, 1.0, 0.0, None, 1.0, 0.0, 0.0, 0.0],
+        [True, True, False, None, True, False, False, False],
+        ["yes", "yes", "no", None, "yes", "no", "no", "no"],
+    ],
+)
+def test_shares_and_differences_are_of_the_known_values(answers) -> None:
+    """2/3 and 1/4 say yes, with sample variances 1/3 and 1/4, so the difference is 5/12 of a unit
+    of sqrt(7/24)."""
+    people = rs.cohort.Population([1] * 4 + [0] * 4)
+    found = rs.cohort.table1(pa.table({"ill": pa.array(answers)}), people, overall=True)
+    is_text = isinstance(answers[0], str)
+    yes = line(found, label="yes") if is_text else line(found, label="ill")
+    smd = line(found, kind="category" if is_text else "share")["before_smd"]
+    assert abs(smd) == pytest.approx((5 / 12) / math.sqrt(7 / 24), rel=1e-12)
+    shares = [yes[f"before_{group}"] for group in ("target", "comparator", "overall")]
+    assert shares == pytest.approx([2 / 3, 1 / 4, 3 / 7])
+    assert [yes["before_target_count"], yes["before_comparator_count"]] == [2, 1]
+    missing = line(found, kind="missing")
+    assert (missing["before_target"], missing["before_target_count"]) == (0.25, 1)
+    assert (missing["before_comparator"], missing["before_comparator_count"]) == (0.0, 0)
+    assert [row["kind"] for row in found.rows].count("level") == (2 if is_text else 0)
+    assert found.formatted().footnotes[1] == (
+        "Percentages, means, medians and SMDs are of the known values; percentages of missing "
+        "values are of everybody."
+    )
+
+
+def test_a_constant_with_missing_values_does_not_differ() -> None:
+    people = rs.cohort.Population([1] * 7 + [0] * 7, [0.3 + 0.03 * k for k in range(14)])
+    adjusted = rs.cohort.weight(people, estimand="ate")
+    x = [None if k in (2, 9) else 0.1 for k in range(14)]
+    found = rs.cohort.table1(pa.table({"x": x, "ill": [v and 1.0 for v in x]}), adjusted)
+    for name in ("x", "ill"):
+        row = line(found, label=name)
+        assert (row["before_smd"], row["after_smd"]) == (0.0, 0.0)
+
+
+def test_a_reference_level_counts_known_zeros() -> None:
+    people = rs.cohort.Population([1] * 4 + [0] * 4)
+    labels = pa.table({"name": ["ill"], "reference": ["healthy"]})
+    x = [1.0, 1.0, 0.0, None, 1.0, 0.0, 0.0, 0.0]
+    found = rs.cohort.table1(pa.table({"ill": x}), people, covariate_labels=labels)
+    healthy = line(found, label="healthy")
+    assert (healthy["before_target_count"], healthy["before_comparator_count"]) == (1, 3)
+    assert healthy["before_target"] == pytest.approx(1 / 3)
+
+
+def test_an_arm_without_anybody_has_dashes() -> None:
+    frame = pa.table(
+        {
+            "age": [50.0, 60.0, 70.0, 55.0, 65.0, None],
+            "sex": ["m", "f", "m", "f", "f", "m"],
+            "ill": [1, 0, 1, 0, None, 1],
+        }
+    )
+    alone = rs.cohort.table1(frame, rs.cohort.Population([1] * 6), overall=True)
+    assert line(alone, kind="people")["before_comparator_count"] == 0
+    six = rs.cohort.Population([1, 1, 1, 0, 0, 0], [0.2, 0.3, 0.4, 0.5, 0.6, 0.7])
+    trimmed = rs.cohort.table1(frame, rs.cohort.trim(six, symmetric=0.4999), overall=True)
+    assert line(trimmed, kind="people")["after_target_count"] == 0
+    for found, empty in ((alone, "before_comparator"), (trimmed, "after_target")):
+        for row in found.rows[1:]:
+            assert row[empty] is None
+            assert row[f"{empty.split('_')[0]}_smd"] is None
+    cells = {row.cells[0]: row.cells for row in alone.formatted().rows}
+    dash = "\N{EN DASH}"
+    assert cells["age, mean (SD)"][3:] == (dash, dash)
+    assert cells["f"][3] == "0"
+    assert rs.cohort.balance(frame.select(["sex"]), six).before.count_target.tolist() == [1, 2]
+    nobody = rs.cohort.balance(frame.select(["sex"]), rs.cohort.Population([1] * 6)).before
+    assert nobody.count_comparator.tolist() == [0, 0]
+
+
+def test_few_known_zeros_and_missing_values_are_hidden_with_all_that_tells_them() -> None:
+    n = 40
+    people = rs.cohort.Population([1] * n + [0] * n)
+    # 20 ones, 18 missing and 2 zeros | 20 ones, 10 missing and 10 zeros
+    rare_zeros = [1] * 20 + [None] * 18 + [0] * 2 + [1] * 20 + [None] * 10 + [0] * 10
+    # 3 missing | none
+    texts = [None] * 3 + ["a"] * 17 + ["b"] * 20 + ["a", "b"] * 20
+    plain = ["a", "b"] * n
+    plain[5] = plain[8] = plain[11] = plain[14] = plain[17] = plain[20] = None
+    enough = ([1] * 20 + [None] * 10 + [0] * 10) * 2
+    frame = pa.table({"zeros": rare_zeros, "enough": enough, "texts": texts, "plain": plain})
+    shared = rs.cohort.share_table1(rs.cohort.table1(frame, people))
+    missing = [r for r in shared.rows if r["kind"] == "missing"]
+    zeros, enough_missing, texts_missing, plain_missing = missing
+    assert line(shared, label="enough")["before_target_count"] == 20
+    assert enough_missing["before_target_count"] == 10
+    assert line(shared, label="zeros")["before_target_count"] is None
+    assert line(shared, label="zeros")["before_target"] is None
+    assert zeros["before_target_count"] is None
+    assert texts_missing["before_target_count"] is None
+    levels = [r for r in shared.rows if r["kind"] == "level"]
+    assert [r["before_target"] for r in levels[:2]] == [None, None]
+    assert plain_missing["before_target_count"] == 6
+    assert [r["before_target_count"] for r in levels[2:]] == [17, 17]

@@ -181,6 +181,35 @@ def test_table1_shows_what_was_missing(tmp_path):
     assert "age=(missing)" not in names
 
 
+def test_shared_lines_of_table1_go_by_what_was_recorded(tmp_path):
+    """The balance has those to whom a value was imputed, too, and no count of missing values."""
+    own = incomplete()
+    target = np.flatnonzero(own["drug"] == 1)
+    stage = own["stage"].to_pylist()
+    for row in target[:100]:
+        stage[row] = None
+    for row in target[100:103]:
+        stage[row] = "d"
+    for row in np.flatnonzero(own["drug"] == 0)[:12]:
+        stage[row] = "d"
+    own |= {"stage": pa.array(stage)}
+    run(tmp_path, own, data=DATA, analyses={"matched": WAYS["matched"][0]})
+    shared = rs.study.StudyResults.open(tmp_path / "out")
+    (level,) = shared.rows("table1", covariate_id="stage=d")
+    (missing,) = shared.rows("table1", covariate_id="stage=(missing)")
+    assert level["before_target_count"] is level["before_target"] is None
+    assert level["before_comparator_count"] >= 12
+    assert missing["before_comparator_count"] == sum(
+        value is None for value, drug in zip(stage, own["drug"], strict=True) if drug == 0
+    )
+    # The sum of the others would tell how many have d.
+    levels = [row for row in shared.rows("table1") if row["item"] == level["item"]]
+    parts = [row for row in levels if row["kind"] in ("level", "missing")]
+    assert sum(row["before_target_count"] is None for row in parts) >= 2
+    (age,) = shared.rows("table1", covariate_id="age")
+    assert age["before_target"] is not None
+
+
 def test_subgroups_and_further_models_are_pooled(tmp_path):
     found = run(
         tmp_path,

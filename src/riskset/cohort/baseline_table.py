@@ -164,8 +164,8 @@ def table1(
     ----------
     X : Dataset, data frame, Design, sparse matrix or array (n, p)
         Covariates of the whole population, without the treatment. A data frame may have missing
-        values: they have lines of their own. Means and medians are of the known values,
-        and percentages of everybody.
+        values: they have lines of their own, with percentages of everybody. Other percentages,
+        means, medians and SMDs are of the known values.
     people : Population or Adjustment
         For a population there is no side after the adjustment.
     settings : Table1Options
@@ -306,9 +306,7 @@ def formatted_table1(
         decimals = _decimals(row)
         for side in sides:
             cells += [_cell(row, side, group, decimals) for group in groups]
-            smd = row[f"{side}_smd"]
-            is_hidden = f"{side}_smd" in names_hidden(row)
-            cells.append(fixed(smd, 2) if smd is not None or is_hidden else "")
+            cells.append(_difference(row, side))
         indent = int(row.kind in INDENTED)
         out.append(FormattedRow(tuple(cells), section=row.section, indent=indent))
     return FormattedTable(columns, out, title, _footnotes(lines))
@@ -342,11 +340,22 @@ def _cell(row: CharacteristicRow, side: str, group: str, decimals: int) -> str:
     return show.get(row.kind, lambda: count_with_share(n, value))()
 
 
+def _difference(row: CharacteristicRow, side: str) -> str:
+    """The cell of an SMD: a dash where it is hidden, or unknown because an arm has nobody."""
+    smd = row[f"{side}_smd"]
+    has_difference = row.kind in ("mean", "median", "category")
+    shows = has_difference or f"{side}_smd" in names_hidden(row)
+    return fixed(smd, 2) if smd is not None or shows else ""
+
+
 def _footnotes(rows: Sequence[CharacteristicRow]) -> list[str]:
     kinds = {row.kind for row in rows}
     words = ["SMD: standardised mean difference; of a category, of all its levels at once."]
     if "missing" in kinds:
-        words.append("Means and medians are of the known values, percentages of everybody.")
+        words.append(
+            "Percentages, means, medians and SMDs are of the known values; percentages of missing "
+            "values are of everybody."
+        )
     if "effective" in kinds:
         words.append("Numbers after adjustment are weighted.")
     if "median" in kinds:

@@ -15,6 +15,9 @@ The standardised difference of a category with shares :math:`p_1, p_0` of its le
 for all levels but one, where S is the mean of the covariance matrices of both arms,
 :math:`(diag(p) - p p^T) / (1 - \sum u^2)`. With two levels it is the size of the usual one.
 
+All of these are of the people whose value is known. Missing values are counted on a line of their
+own, as a share of everybody.
+
 References
 ----------
 Hyndman and Fan (1996), The American Statistician 50, 361-365. Yang and Dalton (2012), SAS Global
@@ -28,10 +31,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from riskset._runtime import Runtime
 from riskset._types import Features, Matrix, Rows
 from riskset.cohort.adjustment import Adjustment, effective_size
 from riskset.cohort.characteristics import Characteristic
-from riskset.cohort.covariate_balance import Balance, Side
+from riskset.cohort.covariate_balance import (
+    Balance,
+    Moments,
+    Side,
+    arm_moments,
+    standardised_gap,
+)
 from riskset.data.design import Design
 from riskset.results.column_groups import CharacteristicColumns
 from riskset.results.rows import CharacteristicRow
@@ -120,14 +130,14 @@ class _Lines:
         """All lines of a characteristic."""
         (first, *_) = one.columns
         if one.kind == "category":
-            smd = [self._category_smd(one, k) for k in range(len(self.sides))]
+            measured = self._levels(one)
+            smd = [self._category_smd(one, measured, k) for k in range(len(self.sides))]
             yield self._row("category", one.title, [CharacteristicColumns(smd=d) for d in smd])
-            for column, level in zip(one.columns, one.levels, strict=True):
-                sides = [replace(self._share(column, s), smd=None) for s in self.sides]
+            for column, level, of_level in zip(one.columns, one.levels, measured, strict=True):
+                sides = [replace(side, smd=None) for side in of_level]
                 yield self._row("level", level, sides, column)
-            return
-        if one.kind == "share":
-            sides = [self._share(first, s) for s in self.sides]
+        elif one.kind == "share":
+            (sides,) = self._levels(one)
             yield self._row("share", one.title, sides, first)
             if one.reference is not None:
                 rest = [self._rest(one, side, s) for side, s in zip(sides, self.sides, strict=True)]
@@ -160,64 +170,97 @@ class _Lines:
         self, one: Characteristic, ones: CharacteristicColumns, of: _Weights
     ) -> CharacteristicColumns:
         """Those who have a 0."""
-        lost = None if one.missing is None else self._share(one.missing, of)
-        shares, counts = [], []
-        for arm, weight in zip(ARMS, of.arms, strict=True):
-            n, without = float(np.count_nonzero(weight)), 0.0
-            share = 1.0 - getattr(ones, arm)
-            if lost is not None:
-                share -= getattr(lost, arm)
-                without = getattr(lost, f"{arm}_count") or 0.0
-            shares.append(max(share, 0.0))
-            counts.append(n - (getattr(ones, f"{arm}_count") or 0.0) - without)
-        shares.append(_joined(shares, of.totals))
+        known = self._known(one)
+        shares = [max(1.0 - getattr(ones, group), 0.0) for group in GROUPS]
+        counts = [
+            float(np.count_nonzero(known & (w > 0))) - (getattr(ones, f"{arm}_count") or 0.0)
+            for arm, w in zip(ARMS, of.arms, strict=True)
+        ]
         return of.counts(CharacteristicColumns(**_groups(shares)), counts)
+
+    def _known(self, one: Characteristic) -> NDArray[np.bool_]:
+        """Rows (n,) in which the characteristic is known."""
+        if one.missing is None:
+            return np.ones(self.design.n_rows, dtype=bool)
+        return np.asarray(self.design.to_dense(np.array([one.missing]))[:, 0] == 0)
+
+    def _levels(self, one: Characteristic) -> list[list[CharacteristicColumns]]:
+        """Shares of ones, or of each level of a category, on every side."""
+        if one.missing is None:
+            return [[self._share(column, of) for of in self.sides] for column in one.columns]
+        x, known = self.design.to_dense(np.array(one.columns)), self._known(one)
+        moments = self._moments(x, known)
+        out: list[list[CharacteristicColumns]] = [[] for _ in one.columns]
+        for k, of in enumerate(self.sides):
+            arms = [np.where(known, w, 0.0) for w in of.arms]
+            totals = (float(arms[0].sum()), float(arms[1].sum()))
+            smd = self._smd(moments, k)
+            for j, sides in enumerate(out):
+                shares = [float(arm.mean[j]) for arm in moments[k]]
+                counts = [float(np.count_nonzero(x[w > 0, j])) for w in arms]
+                made = _groups((*shares, _joined(shares, totals)))
+                sides.append(of.counts(CharacteristicColumns(**made, smd=float(smd[j])), counts))
+        return out
+
+    def _moments(self, x: Matrix, known: NDArray[np.bool_]) -> list[tuple[Moments, Moments]]:
+        """Moments of columns (n, k) in both arms on every side, by the rows that are known."""
+        lanes = [np.where(known, w, 0.0) for of in self.sides for w in of.arms]
+        design = Design.from_dense(x)
+        found = arm_moments(design, np.column_stack(lanes), Runtime.select("cpu"))
+        return list(zip(found[::2], found[1::2], strict=True))
+
+    def _smd(self, moments: Sequence[tuple[Moments, Moments]], k: int) -> Features:
+        return standardised_gap(*moments[k], *moments[self._spread_side(k)])
+
+    def _spread_side(self, k: int) -> int:
+        """The side whose standard deviations divide the differences of a side."""
+        return 0 if self.balance.sd == "before" else k
 
     def _numbers(self, one: Characteristic) -> list[CharacteristicColumns]:
         """Means with standard deviations, or medians with quartiles, of the known numbers."""
         (column,) = one.columns
-        if one.missing is None and one.statistic == "mean":
-            return [self._means(column, of) for of in self.sides]
-        x = self.design.to_dense(np.array([column]))[:, 0]
-        known = np.ones(x.size, dtype=bool)
-        if one.missing is not None:
-            known = self.design.to_dense(np.array([one.missing]))[:, 0] == 0
-        found = [[_moments(x, np.where(known, w, 0.0)) for w in of.groups] for of in self.sides]
+        known = self._known(one)
+        x = self.design.to_dense(np.array([column]))
+        moments = None if one.missing is None else self._moments(x, known)
         out = []
         for k, of in enumerate(self.sides):
-            (m1, _), (m0, _), _ = found[k]
-            unit = found[0 if self.balance.sd == "before" else k]
-            smd = _ratio(m1 - m0, float(np.sqrt((unit[0][1] ** 2 + unit[1][1] ** 2) / 2)))
-            if one.missing is None:
+            weights = [np.where(known, w, 0.0) for w in of.groups]
+            if moments is None:
                 smd = float(of.side.smd[column])
+                means = [float(getattr(of.side, f"mean_{arm}")[column]) for arm in ARMS]
+                sds = [float(getattr(of.side, f"sd_{arm}")[column]) for arm in ARMS]
+            else:
+                smd = float(self._smd(moments, k)[0])
+                means = [float(arm.mean[0]) for arm in moments[k]]
+                sds = [float(np.sqrt(arm.variance[0])) for arm in moments[k]]
             if one.statistic == "mean":
-                means, sds = zip(*found[k], strict=True)
-                made = _groups(means) | _groups(sds, "_sd")
+                mean, sd = _mean_and_sd(x[:, 0], weights[-1])
+                made = _groups((*means, mean)) | _groups((*sds, sd), "_sd")
             else:
                 made = {}
-                for name, w in zip(GROUPS, of.groups, strict=True):
-                    low, middle, high = quantiles(x, np.where(known, w, 0.0), QUARTILES).tolist()
+                for name, w in zip(GROUPS, weights, strict=True):
+                    low, middle, high = quantiles(x[:, 0], w, QUARTILES).tolist()
                     made |= {name: middle, f"{name}_lower": low, f"{name}_upper": high}
             out.append(CharacteristicColumns(**made, smd=smd))
         return out
 
-    def _means(self, column: int, of: _Weights) -> CharacteristicColumns:
-        means = [float(getattr(of.side, f"mean_{arm}")[column]) for arm in ARMS]
-        sds = [float(getattr(of.side, f"sd_{arm}")[column]) for arm in ARMS]
-        x = self.design.to_dense(np.array([column]))[:, 0]
-        mean, sd = _moments(x, of.groups[-1])
-        made = _groups((*means, mean)) | _groups((*sds, sd), "_sd")
-        return CharacteristicColumns(**made, smd=float(of.side.smd[column]))
-
-    def _category_smd(self, one: Characteristic, k: int) -> float:
-        columns = np.array(one.columns)
-        spread_of = self.sides[0 if self.balance.sd == "before" else k]
-        p1, p0 = _all_levels([getattr(self.sides[k].side, f"mean_{arm}")[columns] for arm in ARMS])
-        q1, q0 = _all_levels([getattr(spread_of.side, f"mean_{arm}")[columns] for arm in ARMS])
+    def _category_smd(
+        self, one: Characteristic, levels: Sequence[Sequence[CharacteristicColumns]], k: int
+    ) -> float:
+        spread = self._spread_side(k)
+        known = self._known(one)
+        p1, p0, q1, q0 = (
+            np.array([getattr(sides[side], arm) for sides in levels])
+            for side in (k, spread)
+            for arm in ARMS
+        )
+        p1, p0 = _all_levels([p1, p0])
+        q1, q0 = _all_levels([q1, q0])
         if p1.size != q1.size:  # people without any level on one side only
             rest = max(p1.size, q1.size)
             p1, p0, q1, q0 = (np.pad(p, (0, rest - p.size)) for p in (p1, p0, q1, q0))
-        both = (_covariance(q, w) for q, w in zip((q1, q0), spread_of.arms, strict=True))
+        arms = [np.where(known, w, 0.0) for w in self.sides[spread].arms]
+        both = (_covariance(q, w) for q, w in zip((q1, q0), arms, strict=True))
         return _mahalanobis(p1 - p0, sum(both) / 2)  # type: ignore[arg-type]
 
 
@@ -234,13 +277,7 @@ def _joined(shares: Sequence[float], totals: tuple[float, float]) -> float:
     return sum(p * total for p, total in known) / sum(total for _, total in known)
 
 
-def _ratio(gap: float, unit: float) -> float:
-    if unit > 0 or np.isnan(unit) or np.isnan(gap):
-        return gap / unit
-    return float(np.copysign(np.inf, gap)) if gap else 0.0
-
-
-def _moments(x: Rows, weight: Rows) -> tuple[float, float]:
+def _mean_and_sd(x: Rows, weight: Rows) -> tuple[float, float]:
     """Weighted mean and standard deviation."""
     total = float(weight.sum())
     if total <= 0:

@@ -33,8 +33,8 @@ OTHERS = "Other characteristics"
 class Characteristic:
     """A characteristic: numbers, zeros and ones, or a category.
 
-    `columns` are those of the design, one for each level of a category. Others may have a column
-    that is 1 where they are `missing`. `reference` is the word for the zeros of zeros and ones.
+    `columns` are those of the design, one for each level of a category. The column `missing` is 1
+    where the value is. `reference` is the word for the zeros of zeros and ones.
     """
 
     title: str
@@ -85,7 +85,7 @@ def find_characteristics(
             one, named = Characteristic(title, "category", members, levels), name
         else:
             one, named = _single(design, labels, j, indicator.get(name)), name
-        done |= set(one.columns)
+        done |= set(_columns(one))
         entry = labels.entry(named, design.keys[one.columns[0]])
         at = order.get(entry.name, len(order)) if entry is not None else len(order)
         section = None if entry is None else entry.group
@@ -103,12 +103,20 @@ def _category(
     design: Design, labels: CovariateLabels, columns: tuple[int, ...]
 ) -> tuple[Characteristic, str]:
     """A category and the name of its column."""
-    names = [_original(design, j) for j in columns]
-    column = labels.parted(names[0])[0] or names[0].partition("=")[0]
+    names = {j: _original(design, j) for j in columns}
+    first = names[columns[0]]
+    column = labels.parted(first)[0] or first.partition("=")[0]
     entry = labels.entries.get(column)
-    levels = tuple(labels.level(name, name[len(column) + 1 :]) for name in names)
+    missing = next((j for j in columns if names[j] == f"{column}={MISSING_LEVEL}"), None)
+    known = tuple(j for j in columns if j != missing)
+    levels = tuple(labels.level(names[j], names[j][len(column) + 1 :]) for j in known)
     title = column if entry is None or not entry.label else entry.label
-    return Characteristic(title, "category", columns, levels), column
+    return Characteristic(title, "category", known, levels, missing), column
+
+
+def _columns(one: Characteristic) -> tuple[int, ...]:
+    """All columns of a characteristic, with that of its missing values."""
+    return one.columns if one.missing is None else (*one.columns, one.missing)
 
 
 def _single(
@@ -139,8 +147,8 @@ def named_by(
     design: Design, one: Characteristic, patterns: Iterable[str], labels: CovariateLabels
 ) -> bool:
     """Whether a characteristic has one of these names, keys or titles; * is any characters."""
-    words = {one.title, *(design.names[j] for j in one.columns)}
-    for j in one.columns:
+    words = {one.title, *(design.names[j] for j in _columns(one))}
+    for j in _columns(one):
         words |= {str(design.keys[j]), _original(design, j)}
     if one.kind == "category":
         first = _original(design, one.columns[0])

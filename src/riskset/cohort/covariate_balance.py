@@ -35,10 +35,13 @@ __all__ = [
     "Balance",
     "BalanceWithin",
     "Group",
+    "Moments",
     "Side",
+    "arm_moments",
     "balance",
     "balance_within",
     "difference_p_value",
+    "standardised_gap",
 ]
 
 Group = Literal["target", "comparator", "both"]
@@ -443,12 +446,20 @@ def _side(
 
 def _ones(moments: Moments, n: int, design: Design) -> Features:
     """Number of ones of the binary columns among n rows of equal weight."""
-    return np.where(design.is_binary, np.rint(moments.mean * n), np.nan)
+    count = np.rint(moments.mean * n) if n else np.zeros(design.n_features)
+    return np.where(design.is_binary, count, np.nan)
 
 
 def _portion(weight: Rows, arm: NDArray[np.bool_]) -> float:
     total = float(weight.sum())
     return float(weight[arm].sum()) / total if total > 0 else float("nan")
+
+
+def standardised_gap(
+    target: Moments, comparator: Moments, unit_target: Moments, unit_comparator: Moments
+) -> Features:
+    """Differences of means in units of the standard deviations of two arms, as in `balance`."""
+    return _ratio(target, comparator, _denominator(unit_target, unit_comparator))
 
 
 def _denominator(a: Moments, b: Moments) -> Features:

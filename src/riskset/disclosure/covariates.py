@@ -8,6 +8,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from riskset.data.missing_values import MISSING_LEVEL
 from riskset.disclosure.arms import few_outcomes
 from riskset.disclosure.rows import (
     ARMS,
@@ -113,6 +114,7 @@ def hidden_in_balance(
     says whose standard deviation divides the differences.
     """
     cells = _few_cells(rows, sizes, least)
+    _few_zeros(rows, cells, sizes, least)
     for places in _parts(rows):
         _complete([rows[k] for k in places], [cells[k] for k in places], sizes, least)
     hidden = []
@@ -136,6 +138,20 @@ def _few_cells(rows: Sequence[Named], sizes: Sizes, least: int) -> list[set[Cell
         for k in np.flatnonzero(is_small(counts, least) | is_near(counts, total, least)):
             found[k].add(cell)
     return found
+
+
+def _few_zeros(rows: Sequence[Named], cells: list[set[Cell]], sizes: Sizes, least: int) -> None:
+    """Hide ones and missing values that leave few known zeros."""
+    place = {str(row["covariate_id"]): k for k, row in enumerate(rows)}
+    for k, row in enumerate(rows):
+        missing = place.get(f"{row['covariate_id']}={MISSING_LEVEL}")
+        if missing is None or not row.get("is_binary"):
+            continue
+        for cell in CELLS:
+            ones, lost = (number(rows[j][f"{cell[0]}_count_{cell[1]}"]) for j in (k, missing))
+            if is_small(_size(row, cell, sizes) - ones - lost, least):
+                cells[k].add(cell)
+                cells[missing].add(cell)
 
 
 def _size(row: Named, cell: Cell, sizes: Sizes) -> float:
@@ -262,10 +278,11 @@ def share_table1(
 ) -> Iterator[CharacteristicRow]:
     """Lines of the table of characteristics; they hide what the balance of a covariate hides.
 
-    A line of numbers hides what it has of an arm in which it is hidden how many of them are
-    missing, because together with the balance, where others stand for these, it tells how many; and
-    quartiles of few people. The difference of a category is hidden if that of a level is. Numbers
-    of both arms together are hidden if one of an arm is.
+    All lines of a characteristic hide what they have of an arm in which it is hidden how many of
+    its values are missing, because counts and shares of the known values tell how many are known.
+    Quartiles of few people are hidden. The difference of a category is hidden if that of a level
+    is. Numbers of both arms together are hidden if one of an arm is. The balance of imputed values
+    counts others than the table, whose own counts then decide.
     """
     adjustments = {row.adjustment for row in rows}
     shown = {
@@ -275,14 +292,53 @@ def share_table1(
     }
     sizes = {number_of: _shown_sizes(number_of, results) for number_of in adjustments}
     hidden = [_hidden_in_line(row, shown, sizes[row.adjustment], results.least) for row in rows]
-    of_item: dict[tuple[int, int], set[str]] = {}
+    for places in grouped(rows, ("adjustment", "item")):
+        lines = [rows[k] for k in places]
+        number_of = lines[0].adjustment
+        if any(_is_observed(row, shown) for row in lines):
+            raw, _ = _sizes(number_of, results)
+            for k, names in zip(places, _few_observed(lines, raw, results.least), strict=True):
+                hidden[k] |= names
+        of_levels, of_missing = (
+            {name for k in places if rows[k].kind in kinds for name in hidden[k]}
+            for kinds in (("level", "missing"), ("missing",))
+        )
+        for k in places:
+            if rows[k].kind == "level":
+                hidden[k] |= _follows(of_missing)
+            elif rows[k].kind != "missing":
+                hidden[k] |= _follows(of_levels)
     for row, names in zip(rows, hidden, strict=True):
-        if row.kind in ("level", "missing"):
-            of_item.setdefault((row.adjustment, row.item), set()).update(names)
-    for row, names in zip(rows, hidden, strict=True):
-        if row.kind not in ("level", "missing"):
-            names |= _follows(row, of_item.get((row.adjustment, row.item), set()))
         yield without(row, names | _overall(names | names_hidden(row)))
+
+
+def _is_observed(row: CharacteristicRow, shown: Mapping[tuple[int, str], BalanceRow]) -> bool:
+    """Whether a line counts missing values, which the balance has imputed."""
+    of = (row.adjustment, row.covariate_id)
+    return row.kind == "missing" and row.covariate_id is not None and of not in shown
+
+
+def _few_observed(rows: Sequence[CharacteristicRow], sizes: Sizes, least: int) -> list[set[str]]:
+    """Names to hide in the lines of a characteristic by their own counts.
+
+    Those who are known and those whose value is missing add up to the people of an arm. Where
+    people have weights there are no counts. What the same people have before is then known, and
+    other people's numbers are hidden.
+    """
+    hidden: list[set[str]] = [set() for _ in rows]
+    parts = [k for k, row in enumerate(rows) if row.kind in ("share", "level", "missing")]
+    for side, arm in CELLS:
+        n, first = sizes[side, arm], sizes["before", arm]
+        counts = [number(rows[k][f"{side}_{arm}_count"]) for k in parts]
+        if math.isnan(n + sum(counts)):
+            small = [n != first or f"before_{arm}" in hidden[k] for k in parts]
+        else:
+            values = [n, *counts, n - sum(counts)]
+            equation = [(0, range(1, len(values)))]
+            small = hide_small(values, equation, least, known=(0,))[1:-1].tolist()
+        for k, is_hidden in zip(parts, small, strict=True):
+            hidden[k] |= {*_of_arm(side, arm), f"{side}_smd"} if is_hidden else set()
+    return hidden
 
 
 def _overall(hidden: set[str]) -> set[str]:
@@ -324,6 +380,8 @@ def _hidden_in_line(
     if row.covariate_id is None:
         return hidden
     of = shown.get((row.adjustment, row.covariate_id))
+    if of is None and row.kind == "missing":
+        return hidden
     for side in SIDES:
         if of is None or of[f"{side}_smd"] is None:
             hidden.add(f"{side}_smd")
@@ -340,8 +398,8 @@ def _of_arm(side: str, arm: str) -> set[str]:
     return {f"{side}_{arm}{end}" for end in OF_ARM}
 
 
-def _follows(row: CharacteristicRow, hidden: set[str]) -> set[str]:
-    """What follows from hidden numbers of the lines below: of levels, or of missing values."""
+def _follows(hidden: set[str]) -> set[str]:
+    """What follows from hidden numbers of other lines: of levels, or of missing values."""
     names: set[str] = set()
     for side in SIDES:
         arms = [arm for arm in ARMS if f"{side}_{arm}" in hidden]
