@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from riskset.estimators.blocks import Blocks
     from riskset.estimators.bootstrap import Bootstrap
     from riskset.estimators.cause_specific import CauseSpecificCox
+    from riskset.estimators.convergence import ConvergenceWarning
     from riskset.estimators.cox import Cox
     from riskset.estimators.crossval import CoxCV, FineGrayCV, cross_validate
     from riskset.estimators.finegray import FineGray
@@ -63,6 +64,7 @@ _NAMES = {
     "riskset.estimators.blocks": ("Blocks",),
     "riskset.estimators.bootstrap": ("Bootstrap",),
     "riskset.estimators.cause_specific": ("CauseSpecificCox",),
+    "riskset.estimators.convergence": ("ConvergenceWarning",),
     "riskset.estimators.cox": ("Cox",),
     "riskset.estimators.crossval": ("CoxCV", "FineGrayCV", "cross_validate"),
     "riskset.estimators.finegray": ("FineGray",),
@@ -99,6 +101,7 @@ __all__ = [
     "Bootstrap",
     "CauseSpecificCox",
     "CohortError",
+    "ConvergenceWarning",
     "Cox",
     "CoxCV",
     "CrossValidation",

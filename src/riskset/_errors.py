@@ -11,6 +11,8 @@
     └── MissingDependencyError (ImportError)       an optional package is absent
 
     RisksetWarning (UserWarning)                   the answer stands, but read this
+    └── ConvergenceWarning (that of scikit-learn)  an infinite estimate, or no certified optimum;
+                                                   in `riskset.estimators.convergence`
 
 A message says what is wrong in the user's terms with the numbers, what was expected, and, on a
 line of its own that starts with "Hint:", what to do. It refers to arguments by the code spans of

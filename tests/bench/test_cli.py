@@ -64,7 +64,10 @@ def test_quiet(bench: Callable[..., tuple[int, str, str]]) -> None:
         (("fusion", "--device", "tpu"), "--device must be 'cpu' or 'cuda', but it is 'tpu'"),
         (("cohort", "--columns", 0), "--columns must be"),
         (("fixed", "--out", "file"), "it is a file"),
-        (("dense", "--work", "fit:10"), "--work must be like fit:100000x20, but 'fit:10' was"),
+        (
+            ("dense", "--work", "fit:10"),
+            "--work has 'fit:10', but its form must be fit:ROWSx",
+        ),
     ],
 )
 def test_refusals(

@@ -1,6 +1,7 @@
 """``riskset curves``: estimates by group in a table, a picture of them, and a test."""
 
 import json
+import math
 from pathlib import Path
 
 import numpy as np
@@ -38,6 +39,9 @@ def test_survival_by_hand(run: Run, ending: str) -> None:
     expected, variance = 3 / 5 + 2 / 4 + 2 / 3, 6 / 25 + 1 / 4 + 2 / 9
     statistic = (2 - expected) ** 2 / variance
     assert f"chi-square {plain_number(statistic)}, df 1" in ended.out
+    p = math.erfc(math.sqrt(statistic / 2))  # of a chi-square with one degree of freedom
+    assert run("curves", "t.csv", *options, "--out", out, "--plot", "k.svg").code == 0
+    assert f"p = {p:.2f}" in Path("k.svg").read_text("utf-8")
     assert Path("k.png").read_bytes()[:4] == b"\x89PNG"
 
 

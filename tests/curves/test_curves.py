@@ -429,3 +429,30 @@ def test_frames_of_other_libraries():
     assert table["group"].to_list() == ["a", "b"]
     assert table["survival"].to_list() == [0.5, 1.0]
     assert result.to_frame(library="pyarrow").num_rows == sum(c.time.size for c in result)
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e-165, 1e160, 1e290])
+@pytest.mark.parametrize("variance", ["robust", "xie-liu"])
+def test_errors_do_not_depend_on_the_scale_of_weights(scale: float, variance: str) -> None:
+    """Squares of very small weights are 0, and those of very large ones infinite."""
+    y = rs.Surv(np.arange(1.0, 11.0), [1, 0, 1, 1, 0, 1, 1, 0, 1, 0])
+    weight = np.array([0.5, 1.25, 0.75, 2.0, 1.0, 0.5, 1.5, 0.25, 1.0, 0.75])
+    wanted, found = (
+        rs.kaplan_meier(y, weight=w, variance=variance)["all"] for w in (weight, scale * weight)
+    )
+    for name in (
+        "survival",
+        "standard_error",
+        "lower",
+        "upper",
+        "cumulative_hazard_standard_error",
+    ):
+        np.testing.assert_allclose(getattr(found, name), getattr(wanted, name), rtol=1e-12)
+    if variance == "robust":
+        causes = rs.Surv(y["time"], y["event"] * np.where(np.arange(10) % 4, 1, 2))
+        wanted, found = (
+            rs.aalen_johansen(causes, weight=w, variance=variance)["all"]
+            for w in (weight, scale * weight)
+        )
+        assert np.isfinite(found.standard_error).all()
+        np.testing.assert_allclose(found.standard_error, wanted.standard_error, rtol=1e-12)

@@ -47,3 +47,10 @@ def test_an_unordered_category_of_polars_is_sorted():
     y = rs.Surv(Y["time"], Y["event"] > 0)
     curves = rs.kaplan_meier(y, pl.Series(GROUP, dtype=pl.Categorical))
     assert [curve.label for curve in curves] == sorted(ORDER)
+
+
+def test_curves_are_asked_for_their_groups() -> None:
+    curves = rs.kaplan_meier(rs.Surv(Y["time"], Y["event"] > 0), GROUP)
+    assert "mid" in curves
+    assert "never" not in curves
+    assert [curves[curve.label] is curve for curve in curves] == [True] * 3

@@ -410,3 +410,28 @@ def test_categories_of_whole_numbers_stay_categories_in_parquet(tmp_path: Path) 
         tmp_path / "people.parquet", time="time", event="event", reference={"stage": "2"}
     )
     assert rs.Cox().fit(chosen).covariates_ == ("stage=1", "stage=3", "visits")
+
+
+class NoWidgets:
+    """A connection of DuckDB as in Jupyter without ipywidgets, which refuses one setting."""
+
+    def __init__(self, real: duckdb.DuckDBPyConnection) -> None:
+        self._real = real
+
+    def execute(self, sql: str, *more: object) -> object:
+        if "enable_progress_bar" in sql:
+            raise duckdb.InvalidInputException("needs ipywidgets to render progress bars")
+        return self._real.execute(sql, *more)
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._real, name)
+
+
+def test_files_are_read_in_jupyter_without_widgets(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pyarrow.parquet.write_table(PATIENTS, tmp_path / "people.parquet")
+    connect = duckdb.connect
+    monkeypatch.setattr(duckdb, "connect", lambda *a, **k: NoWidgets(connect(*a, **k)))
+    data = read_dataset(tmp_path / "people.parquet", time="days", event="died", id="pid")
+    assert data.design.n_rows == PATIENTS.num_rows

@@ -17,6 +17,9 @@ def test_statuses_are_warnings(data):
     assert model.status_ == "max_iter"
     assert model.kkt_ > 1e-8
     assert model.notes_[-1].code == "max_iter"
+    with pytest.warns(rs.ConvergenceWarning, match="stopped after 1 step with") as caught:
+        rs.Cox(max_iter=1).fit(x, y)
+    assert issubclass(caught[0].category, rs.RisksetWarning)
 
 
 def test_all_zero_is_an_answer(data):

@@ -17,7 +17,11 @@ from riskset.report.page import Page
 from riskset.report.pictures import pictures
 from riskset.report.translations import Translations
 
-FIGURES = ("forest", "curves", "curves-competing", "overlap", "love", "balance")
+FIGURES = (
+    "forest", "subgroups", "curves", "curves-competing", "effect-over-time", "overlap", "roc",
+    "love",
+    "balance",
+)  # fmt: skip
 
 
 def made(folder: Path, found: dict | None = None, about: dict | None = None) -> Path:
@@ -75,6 +79,52 @@ def test_controls_are_drawn_where_their_estimates_are_shown() -> None:
     assert list(pictures(page, {"controls": hidden}, 0.95)) == []
 
 
+def test_the_forest_has_numbers_of_people(tmp_path: Path) -> None:
+    rs.report.export(made(tmp_path), tmp_path / "out", "svg")
+    found = (tmp_path / "out/figures/forest.svg").read_text("utf-8")
+    rows = [r for r in tables()["estimates"] if r["role"] == "main"]
+    row = next(r for r in rows if r["analysis"] == "matched")
+    assert f"{row['target_outcomes']} / {row['target_exposures']}" in found.replace(",", "")
+
+
+def test_a_roc_curve_has_the_shares_above_each_border() -> None:
+    """Half of the target, and a fifth of the comparator group have a score above 0.5."""
+    shares = {"target": (0.5, 0.5), "comparator": (0.8, 0.2)}
+    rows = [
+        {"arm": arm, "lower": lower, "upper": lower + 0.5, "share": share, "kept_share": share}
+        for arm, of_arm in shares.items()
+        for lower, share in zip((0.0, 0.5), of_arm, strict=True)
+    ]
+    score = {"auc": 0.65, "auc_lower": 0.6, "auc_upper": 0.7}
+    content = {"tables": {"preference": rows}, "score": score, "borders": []}
+    page = Page(Translations("en"), about={"target": "new", "comparator": "old"})
+    found = dict(pictures(page, {"overlap": content}, 0.95))
+    curve = found["roc"].lines[1].get_xydata()
+    np.testing.assert_allclose(curve, [[1, 1], [1, 1], [0.2, 0.5], [0, 0], [0, 0]])
+    assert "0.650" in found["roc"].get_legend().get_texts()[0].get_text()
+
+
+def test_coverage_and_the_effect_over_time_are_drawn() -> None:
+    coverage = [{"level": k / 10, "before": k / 20, "after": k / 10} for k in range(1, 10)]
+    rows = [
+        {"start": 0.0, "end": 5.0, "hr": 0.5, "hr_lower": 0.2, "hr_upper": 1.0},
+        {"start": 5.0, "end": 9.0, "hr": 2.0, "hr_lower": 1.0, "hr_upper": 4.0},
+    ]
+    controls = {"tables": {"controls": [], "coverage": coverage}, "calibration": None}
+    over_time = {"tables": {"over_time": rows}, "constant": {"hr": 1.1}}
+    page = Page(Translations("en"), about={"time_unit": "days"})
+    part = {"controls": controls, "models": {"proportionality": over_time}}
+    found = dict(pictures(page, part, 0.95))
+    assert set(found) == {"calibration", "effect-over-time"}
+    before, after = found["calibration"].lines[1:3]
+    np.testing.assert_allclose(before.get_xydata(), [[r["level"], r["before"]] for r in coverage])
+    np.testing.assert_allclose(after.get_xydata(), [[r["level"], r["after"]] for r in coverage])
+    ratios = [line.get_ydata()[0] for line in found["effect-over-time"].lines]
+    assert {0.5, 2.0, 1.1} <= set(ratios)
+    unknown = over_time | {"tables": {"over_time": [rows[0] | {"hr_upper": None}]}}
+    assert list(pictures(page, {"models": {"proportionality": unknown}}, 0.95)) == []
+
+
 def test_tables_say_what_the_report_says(exported: Path, report) -> None:
     page = report().page
     rows = cells(exported / "tables/result-estimates.csv")
@@ -127,8 +177,9 @@ def test_small_counts_are_in_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyP
     rows = cells(tmp_path / "out/tables/result-estimates.csv")
     column = next(k for k, title in enumerate(rows[0]) if title.startswith("Outcomes"))
     assert {row[column] for row in rows[1:]} == {"<5", "hidden"}
-    assert "<5" in written  # beside the marks of the forest plot
-    assert "4" not in written
+    counts = [words.split(" / ")[0] for words in map(str, written)]
+    assert "<5" in counts  # beside the marks of the forest plot
+    assert "4" not in counts
 
 
 def test_several_outcomes_have_folders_of_their_own(tmp_path: Path) -> None:

@@ -134,9 +134,17 @@ class ChosenWork:
             numbers = tuple(map(int, sizes.split("x")))
             if min(numbers) > 0 and len(numbers) == len(kinds[kind].sizes):
                 return [cls(kind, numbers, None if strength is None else float(strength))]
+        if kind not in kinds:
+            error = InputError.unknown_name("kind of work", kind, kinds)
+            raise InputError(
+                f"`works` has {text!r}, but no work is of the kind {kind!r}.",
+                hint=f"{error.hint} The forms are {listed(kinds)}.",
+            )
+        one = kinds[kind]
         raise InputError(
-            f"`works` must be like {_example(kinds)}, but {text!r} was given.",
-            hint=f"it is one of {listed(kinds)}.",
+            f"`works` has {text!r}, but its form must be {kind}:{_shape(one)}, in whole numbers "
+            f"above 0 ({', '.join(one.sizes)}).",
+            hint=f"for example {kind}:{one.works[0]}; {kind} alone is what is measured by default.",
         )
 
     def __str__(self) -> str:
@@ -170,8 +178,3 @@ def _spaced(size: str) -> str:
 
 def _shape(kind: WorkKind) -> str:
     return "x".join(size.upper() for size in kind.sizes)
-
-
-def _example(kinds: Mapping[str, WorkKind]) -> str:
-    name, kind = next(iter(kinds.items()))
-    return f"{name}:{kind.works[0]}"

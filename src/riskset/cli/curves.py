@@ -88,8 +88,8 @@ class CurveOptions:
         "Write the curves to this .csv or .parquet file.", ..., metavar="FILE", panel=RESULT
     )
     plot: Path | None = option(
-        "Draw the curves with intervals and numbers at risk in this .png, .pdf or .svg file, up to "
-        "the time at which 10 % are still at risk.",
+        "Draw the curves with intervals, numbers at risk and the p value of the test in this .png, "
+        ".pdf or .svg file, up to the time at which 10 % are still at risk.",
         metavar="FILE",
         panel=RESULT,
     )
@@ -115,7 +115,7 @@ def curves(patients: PatientsFile, *, rows: CurveRows, options: CurveOptions) ->
     result: Any = estimate(outcome, group, level=options.level)
     columns = _columns(result, at, chosen)
     if options.plot is not None:
-        _draw(options.plot, result, chosen, rows)
+        _draw(options.plot, result, chosen, rows, _test(outcome, group, result, chosen))
     write_table(options.out, columns)
     if not options.quiet:
         _print(patients.name, outcome, group, result, chosen, weighted=rows.weight is not None)
@@ -135,7 +135,29 @@ def _columns(result: Any, at: AnyArray | None, cause: object) -> dict[str, AnyAr
     return {name: values[kept] for name, values in columns.items()}
 
 
-def _draw(path: Path, result: Any, cause: Any, rows: CurveRows) -> None:
+def _test(
+    outcome: "rs.Outcome", group: AnyArray | None, result: Any, cause: Any
+) -> "rs.GroupTest | None":
+    """The test whose p value a picture has; none where groups cannot be compared."""
+    if group is None or np.unique(group[outcome.weight > 0]).size < 2:
+        return None
+    try:
+        is_survival = isinstance(result, rs.KaplanMeier)
+        return _compared(outcome, group, None if is_survival else cause or result.causes[0])
+    except InputError:  # the summary says why
+        return None
+
+
+def _compared(outcome: "rs.Outcome", group: AnyArray, cause: Any) -> "rs.GroupTest":
+    """The log-rank test, or Gray's test of a cause."""
+    if cause is None:
+        return rs.logrank_test(outcome, group, outcome.labels.get(outcome.cause, outcome.cause))
+    return rs.gray_test(outcome, group, cause)
+
+
+def _draw(
+    path: Path, result: Any, cause: Any, rows: CurveRows, test: "rs.GroupTest | None"
+) -> None:
     # Here, because they bring matplotlib.
     from riskset.cli.pictures import save
     from riskset.plot import incidence_by_group, survival_by_group
@@ -146,7 +168,7 @@ def _draw(path: Path, result: Any, cause: Any, rows: CurveRows) -> None:
             f"{len(result):,} groups do not fit one picture, which has room for {MAX_LINES}.",
             hint="leave --plot out (the table has all groups), or keep the rows of fewer groups.",
         )
-    words: dict[str, Any] = {"xlabel": rows.time or "time"}
+    words: dict[str, Any] = {"xlabel": rows.time or "time", "test": test}
     if rows.group is not None:
         words["title"] = f"By {rows.group}"
     if isinstance(result, rs.KaplanMeier):
@@ -213,12 +235,10 @@ def _tests(outcome: "rs.Outcome", group: AnyArray, causes: list[Any]) -> Iterato
     """The test of groups for each cause, or why there is none."""
     if np.unique(group[outcome.weight > 0]).size < 2:
         return
-    only = outcome.labels.get(outcome.cause, outcome.cause)
     for cause in causes:
         name = "log-rank test" if cause is None else f"Gray's test, cause {cause}"
-        compare = rs.logrank_test if cause is None else rs.gray_test
         try:
-            test = compare(outcome, group, only if cause is None else cause)
+            test = _compared(outcome, group, cause)
         except InputError as error:  # the curves stand all the same
             yield short(name, 40), f"none: {spoken(error.message, COMMAND_LINE)}"
             continue

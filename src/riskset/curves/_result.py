@@ -41,7 +41,10 @@ C = TypeVar("C", bound=GroupCurve)
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GroupCurves(Generic[C]):
-    """Mapping of group labels to curves, in their order.
+    """Curves of groups, in the order of the groups.
+
+    Iteration gives the curves. ``result["treated"]`` looks one up by the label of its group, and
+    ``"treated" in result`` says whether there is that group.
 
     Attributes
     ----------
@@ -78,6 +81,9 @@ class GroupCurves(Generic[C]):
             if curve.label == group:
                 return curve
         raise InputError.unknown_name("group", group, self.groups)
+
+    def __contains__(self, group: object) -> bool:
+        return any(curve.label == group for curve in self.curves)
 
     def __iter__(self) -> Iterator[C]:
         return iter(self.curves)

@@ -151,7 +151,7 @@ class IncidenceCurve:
 class AalenJohansen(GroupCurves[IncidenceCurve]):
     """Cumulative incidence of every cause by group, the result of `aalen_johansen`.
 
-    A mapping of group labels to `IncidenceCurve`, for example ``result["treated"]``.
+    Iteration gives an `IncidenceCurve` for each group, and ``result["treated"]`` that of a group.
 
     Examples
     --------
@@ -259,7 +259,8 @@ def _curve(
     before, survival = survival_before(table)
     incidence = np.minimum(np.cumsum(before * table.events / at_risk, axis=1), 1.0)
     of = _VARIANCES[variance]
-    squared = np.array([of(table, k, incidence[k]) for k in range(table.causes.size)])
+    used = table.squarable() if variance == "robust" else table
+    squared = np.array([of(used, k, incidence[k]) for k in range(table.causes.size)])
     standard_error = np.sqrt(squared)
     lower, upper = probability_interval(incidence, standard_error, level, interval)
     return IncidenceCurve(

@@ -155,7 +155,7 @@ class SurvivalCurve:
 class KaplanMeier(GroupCurves[SurvivalCurve]):
     """Survival curves by group, the result of `kaplan_meier`.
 
-    A mapping of group labels to `SurvivalCurve`, for example ``result["treated"]``.
+    Iteration gives a `SurvivalCurve` for each group, and ``result["treated"]`` that of a group.
 
     Examples
     --------
@@ -306,12 +306,13 @@ def _curve(
         events, table.censored, table.staying, Runtime.select()
     )
     if variance != "counts":
+        scaled = table.squarable()
         if variance == "xie-liu":
-            hazard_variance = np.cumsum(events / at_risk / effective_at_risk(table))
-            squared = xie_liu_variance(table, survival)
+            hazard_variance = np.cumsum(events / at_risk / effective_at_risk(scaled))
+            squared = xie_liu_variance(scaled, survival)
         else:
-            hazard_variance = jackknife_hazard_variance(table)
-            squared = jackknife_variance(table, 0, 1.0 - survival)
+            hazard_variance = jackknife_hazard_variance(scaled)
+            squared = jackknife_variance(scaled, 0, 1.0 - survival)
         standard_error = np.where(survival > 0, np.sqrt(squared), np.nan)
         hazard_error = np.sqrt(hazard_variance)
     lower, upper = probability_interval(survival, standard_error, level, interval)

@@ -10,7 +10,6 @@ from dataclasses import replace
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
@@ -42,6 +41,7 @@ from riskset.estimators._input import (
 )
 from riskset.estimators._parameters import PenaltyParameters
 from riskset.estimators.blocks import NO_ROBUST, Blocks, fit_blocks
+from riskset.estimators.convergence import ConvergenceWarning
 from riskset.estimators.fit_file import FACTS, SavedFit, penalty_to_dict, write_archive
 from riskset.estimators.fit_form import EstimatorForm
 from riskset.kernels.cuda import device

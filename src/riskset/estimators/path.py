@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
 
 from riskset._errors import InputError, counted
 from riskset._messages import Note
@@ -21,6 +20,7 @@ from riskset.engine import check_engine, workers
 from riskset.estimators._base import SOLVERS
 from riskset.estimators._inference import HazardModel
 from riskset.estimators._input import ModelInput, frame_library
+from riskset.estimators.convergence import ConvergenceWarning
 from riskset.model.loss import Loss
 from riskset.model.penalty import Penalty
 from riskset.solve.optimality import Problem

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
 
 from riskset._errors import InputError, RisksetWarning, counted
 from riskset._types import Features, Index, is_count, is_number
 from riskset.data.frame import data_frame
 from riskset.estimators._base import HazardModelBase
 from riskset.estimators._input import frame_library
+from riskset.estimators.convergence import ConvergenceWarning
 from riskset.infer.profile import (
     ProfiledFit,
     ProfileGrid,

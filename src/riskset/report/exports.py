@@ -41,8 +41,10 @@ def export(
     The files have what the report shows, and no more: small counts and effects of estimates whose
     diagnostics failed are withheld as in `riskset.report.write`.
 
-    Figures are the forest plot, curves, the overlap of preference scores, a love plot, balance
-    before and after, and negative controls. Each is a file in ``figures``. Tables are those of the
+    Figures are forest plots of all estimates and of subgroups, curves, the hazard ratio over time
+    (scaled Schoenfeld residuals), the overlap of preference scores and the ROC curve of the score,
+    a love plot, balance before and after, negative controls (a funnel), and the coverage of
+    calibrated intervals. Each is a file in ``figures``. Tables are those of the
     report, with all their rows: CSV files in ``tables``, LaTeX tables for ``\input`` in
     ``latex``, and the Word document ``tables.docx``. With several outcomes or comparisons, each has
     a folder or a document.

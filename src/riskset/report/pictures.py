@@ -17,7 +17,9 @@ from riskset.plot._curve_axes import Line, NumberRow, line_colour
 from riskset.plot._curves import draw_curves
 from riskset.plot._forest import ForestLine, draw_forest
 from riskset.plot._overlap import Shares, draw_overlap
+from riskset.plot._study import draw_coverage, draw_effect_over_time, draw_score_roc
 from riskset.report.figures.curves import time_axis
+from riskset.report.number_format import with_limits
 from riskset.report.page import Facts, Page, ReportRow
 from riskset.report.sections.main_result import forest_rows
 
@@ -36,11 +38,18 @@ def pictures(page: Page, part: Facts, level: float) -> Iterator[tuple[str, Axes]
     `level` is that of the intervals of hazard ratios.
     """
     if "result" in part and part["result"]["tables"]["estimates"]:
-        yield "forest", _forest(page, part["result"]["tables"]["estimates"], level)
+        rows = part["result"]["tables"]["estimates"]
+        yield "forest", _forest(page, rows, level)
+        of_levels = [row for row in rows if row["is_main"] or row["role"] == "subgroup"]
+        if any(row["role"] == "subgroup" for row in of_levels):
+            yield "subgroups", _forest(page, of_levels, level)
     if "curves" in part:
         yield from _curves(page, part["curves"])
+    if "models" in part:
+        yield from _over_time(page, part["models"]["proportionality"])
     if "overlap" in part and part["overlap"]["tables"]["preference"]:
         yield "overlap", _overlap(page, part["overlap"])
+        yield "roc", _roc(page, part["overlap"])
     if "balance" in part:
         yield from _balance(page, part["balance"])
     if "controls" in part:
@@ -48,12 +57,17 @@ def pictures(page: Page, part: Facts, level: float) -> Iterator[tuple[str, Axes]
         points = _controls(rows)
         if points.se.size:
             yield "controls", _funnel(page, part["controls"], points)
+        if part["controls"]["tables"].get("coverage"):
+            yield "calibration", _coverage(page, part["controls"]["tables"]["coverage"])
 
 
 def _forest(page: Page, rows: list[ReportRow], level: float) -> Axes:
     say, lines = page.say, []
     for row in rows:
-        counts = tuple(page.shown(row, f"{arm}_outcomes") for arm in ARMS)
+        counts = tuple(
+            f"{page.shown(row, f'{arm}_outcomes')} / {page.shown(row, f'{arm}_exposures')}"
+            for arm in ARMS
+        )
         for k, one in enumerate(forest_rows(page, row)):
             hr, low, high = (math.nan if v is None else v for v in (one.hr, one.lower, one.upper))
             is_known = one.se is not None and math.isfinite(one.se) and one.se > 0
@@ -61,7 +75,7 @@ def _forest(page: Page, rows: list[ReportRow], level: float) -> Axes:
             cells = counts if k == 0 else ("", "")
             is_main = one.kind == "main"
             lines.append(ForestLine(one.label, hr, low, high, weight, cells, is_main, one.instead))
-    heads = tuple(f"{label}\n{say('column.outcomes')}" for label in page.arms.values())
+    heads = tuple(f"{label}\n{say('forest.counts')}" for label in page.arms.values())
     favours = (say("forest.favours_target"), say("forest.favours_comparator"))
     title, head = say("forest.axis"), say("forest.numbers")
     return draw_forest(lines, heads, level=level, xlabel=title, favours=favours, head=head)
@@ -156,6 +170,52 @@ def _balance(page: Page, content: Facts) -> Iterator[tuple[str, Axes]]:
         others = np.array([[r["before"], r["after"], r["count"]] for r in rest]).reshape(-1, 3)
         found = Differences(names, before, after, threshold)
         yield "balance", draw_balance_scatter(found, NAMED, others=others)
+
+
+def _over_time(page: Page, content: Facts) -> Iterator[tuple[str, Axes]]:
+    """The hazard ratio in intervals of time, where it is known in all of them."""
+    rows, constant = content["tables"]["over_time"], (content["constant"] or {}).get("hr")
+    ratios = [[row[name] for name in ("hr", "hr_lower", "hr_upper")] for row in rows]
+    if not rows or not constant or not all(v and math.isfinite(v) for r in ratios for v in r):
+        return
+    say = page.say
+    axes = draw_effect_over_time(
+        np.array([[row["start"], row["end"]] for row in rows]),
+        np.array(ratios),
+        constant,
+        xlabel=say("axis.time", **say.units(page.time_unit)),
+        ylabel=say("forest.axis"),
+        words=(say("over_time.key"), say("over_time.line")),
+    )
+    yield "effect-over-time", axes
+
+
+def _roc(page: Page, content: Facts) -> Axes:
+    """The ROC curve at the borders of bars that both arms have, where its points are exact."""
+    rows = content["tables"]["preference"]
+    of_arm = {arm: [row for row in rows if row["arm"] == arm] for arm in ARMS}
+    borders = [{row["lower"] for row in own} | {row["upper"] for row in own}
+               for own in of_arm.values()]  # fmt: skip
+    points = [
+        [sum(r["share"] or 0.0 for r in of_arm[arm] if r["lower"] >= border) for arm in ARMS[::-1]]
+        for border in sorted(borders[0] & borders[1])
+    ]
+    say, score = page.say, content["score"] or {}
+    auc = f" {with_limits(score, 'auc')}" if score.get("auc") is not None else ""
+    return draw_score_roc(
+        np.array([[1.0, 1.0], *points, [0.0, 0.0]]).clip(0, 1),
+        xlabel=say("roc.false_positive", arm=page.arms["comparator"]),
+        ylabel=say("roc.true_positive", arm=page.arms["target"]),
+        label=f"{say('roc.auc')}{auc}",
+    )
+
+
+def _coverage(page: Page, rows: list[ReportRow]) -> Axes:
+    columns = (np.array([row[name] for row in rows]) for name in ("level", "before", "after"))
+    say = page.say
+    words = tuple(say(f"coverage.{name}") for name in ("before", "after", "nominal"))
+    title = say("coverage.level")
+    return draw_coverage(*columns, xlabel=title, ylabel=say("coverage.y_axis"), words=words)
 
 
 def _controls(rows: list[ReportRow]) -> ControlPoints:

@@ -20,7 +20,8 @@ NUMBERS = (
     "role", "model", "reading", "subgroup", "level", "interaction_p", "status", "note",
     "hr", "hr_lower", "hr_upper", "se", "p", "interval", "calibrated_hr", "calibrated_hr_lower",
     "calibrated_hr_upper", "calibrated_se", "calibrated_p", "mdrr", "expected_se", "blinded",
-    "target_outcomes", "comparator_outcomes", "informative_strata", "proportionality_p",
+    "target_outcomes", "comparator_outcomes", "target_exposures", "comparator_exposures",
+    "informative_strata", "proportionality_p",
     "n_imputations", "fraction_missing",
 )  # fmt: skip
 ORDER = {"crude": 0, "subgroup": 2}
