@@ -1,5 +1,6 @@
 """The command line of studies: an example that runs, estimates, faults with their line."""
 
+import json
 import re
 from pathlib import Path
 
@@ -77,3 +78,25 @@ def test_faults_end_with_2_and_write_nothing(run: Run) -> None:
     told = run("study", "check", "nowhere.yaml")
     assert told.code == 2
     assert "riskset study example" in told.err
+
+
+def test_an_imported_specification(run: Run, tmp_path: Path) -> None:
+    one = {
+        "analysisId": 1,
+        "description": "Crude",
+        "getDbCohortMethodDataArgs": {"unheardOf": 3},
+        "fitOutcomeModelArgs": {"modelType": "cox"},
+    }
+    comparison = {"targetId": 1, "comparatorId": 2, "outcomes": [{"outcomeId": 3}]}
+    content = {"cmAnalysisList": [one], "targetComparatorOutcomesList": [comparison]}
+    (tmp_path / "spec.json").write_text(json.dumps(content))
+    told = run("study", "import", str(tmp_path / "spec.json"), "--out", str(tmp_path / "out"))
+    assert told.code == 0
+    assert "study.yaml" in told.out
+    assert "1 setting has no counterpart" in told.out
+    assert "getDbCohortMethodDataArgs.unheardOf: riskset does not know" in " ".join(
+        told.out.split()
+    )
+    told = run("study", "import", str(tmp_path / "none.json"), "--out", str(tmp_path / "out"))
+    assert told.code == 2
+    assert "cannot be read" in told.err

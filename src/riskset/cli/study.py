@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
+from rich.markup import escape
 from rich.table import Table
 
 from riskset._errors import InputError, ReportTooLarge
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["show_estimates", "study"]
 
 MAX_LINES = 40
+NOT_IMPORTED = "not-imported.json"
 LABELLED = (("outcomes", "outcome"), ("analyses", "analysis"))
 """Parts of study.json whose labels a line has, and the columns that name them."""
 
@@ -229,6 +231,46 @@ def check(specification: Annotated[Path, FILE]) -> None:
         study = Study.read(specification)
         check_data(study)
     output().print(f"{short(repr(study), 200)}: no errors found.", soft_wrap=True)
+
+
+@study.command("import")
+def import_(
+    specification: Annotated[
+        Path,
+        typer.Argument(
+            metavar="ANALYSIS", help="Specification of Strategus or CohortMethod, in JSON."
+        ),
+    ],
+    out: Annotated[
+        Path, typer.Option("--out", metavar="DIR", help="Write the studies to this folder.")
+    ],
+    cdm: Annotated[
+        str, typer.Option("--cdm", metavar="PATH", help="Run the studies on this OMOP CDM.")
+    ] = "cdm",
+    title: Annotated[
+        str | None, typer.Option("--title", help="Give the studies this title.")
+    ] = None,
+) -> None:
+    """Write the studies of a specification of OHDSI's Strategus or CohortMethod.
+
+    DIR gets `study.yaml`, or a file for each group of comparisons that differ in their outcomes or
+    settings, the cohort definitions, and `not-imported.json`: what has no counterpart in riskset.
+    """
+    from riskset.study import import_specification
+
+    with _spoken():
+        found = import_specification(specification, out, cdm=cdm, title=title)
+    console = output()
+    for path in found.studies:
+        console.print(short(str(path), 500), soft_wrap=True)
+    if not found.lost:
+        return
+    count = len(found.lost)
+    console.print(f"\n{count:,} {'setting has' if count == 1 else 'settings have'} no counterpart:")
+    for one in found.lost[:MAX_LINES]:
+        console.print(f"[dim]{escape(one.place)}:[/] {escape(one.reason)}", soft_wrap=True)
+    if count > MAX_LINES:
+        console.print(f"[dim]and {count - MAX_LINES:,} more in {NOT_IMPORTED}[/]")
 
 
 @study.command()

@@ -98,7 +98,6 @@ class PropensityModel(Settings):
         "fit the model to at most this number of rows of each arm, evenly spaced by `row_id`",
         None,
         least=2,
-        only_python=True,
     )
     tol: float = setting("the tolerance of the fit, as in `riskset.Cox`", 1e-8, only_python=True)
     max_iter: int = setting(

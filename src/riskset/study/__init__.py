@@ -7,6 +7,15 @@ needs.
 from riskset.results.folder import StudyResults
 from riskset.study.examples import example
 from riskset.study.execution import check_data, run
+from riskset.study.importing.specification import ImportedStudies, import_specification
 from riskset.study.specification import Study
 
-__all__ = ["Study", "StudyResults", "check_data", "example", "run"]
+__all__ = [
+    "ImportedStudies",
+    "Study",
+    "StudyResults",
+    "check_data",
+    "example",
+    "import_specification",
+    "run",
+]

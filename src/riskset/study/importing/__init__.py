@@ -1,0 +1,1 @@
+"""Specifications of OHDSI's Strategus and CohortMethod become specifications of studies."""
