@@ -11,7 +11,7 @@ COLUMNS ?= 1000
 REPEATS ?= 5
 VARIANCES ?= 0.0001 0.001 0.0042 0.01 0.1
 
-.PHONY: demo test test-all portability check bench browser pictures plots docs links format clean help
+.PHONY: demo test test-all portability check bench browser postgresql pictures plots docs links format clean help
 .DEFAULT_GOAL := help
 
 help:
@@ -22,6 +22,7 @@ help:
 	@echo "make check   run ruff and mypy --strict"
 	@echo "make bench   measure fits, cross-validation, paths and the steps of a study; ROWS=1000000"
 	@echo "make browser install a Chromium for tests that open reports, which are skipped without one"
+	@echo "make postgresql install PostgreSQL for tests of databases, which are skipped without it"
 	@echo "make pictures draw the pictures of docs/tutorial.md and docs/report.md again; needs the Chromium"
 	@echo "make plots   draw the pictures of docs/plots.md again"
 	@echo "make docs    build the documentation site in build/site, with warnings as errors"
@@ -62,6 +63,14 @@ bench: $(VENV)/.run
 browser: $(VENV)/.dev
 	command -v chromium || apt-get install --yes --no-install-recommends chromium || \
 	    $(BIN)/python -m playwright install --with-deps chromium
+
+# The tests start a server of their own. Debian's package would start another one at once.
+postgresql:
+	ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || command -v initdb >/dev/null || { \
+	    mkdir -p /etc/postgresql-common && \
+	    echo "create_main_cluster = false" > /etc/postgresql-common/createcluster.conf && \
+	    apt-get install --yes --no-install-recommends postgresql; \
+	}
 
 pictures: $(VENV)/.dev
 	$(BIN)/python docs/pictures.py

@@ -29,3 +29,22 @@ def pytest_collection() -> Generator[None, object, object]:
 def rng() -> np.random.Generator:
     """Random numbers that are the same in every run."""
     return np.random.default_rng(20260)
+
+
+@pytest.fixture(autouse=True)
+def _no_cache_of_the_user(tmp_path_factory, monkeypatch) -> None:
+    """Tests leave nothing in the folder where programs of the user keep what they make again."""
+    monkeypatch.setenv("RISKSET_CACHE", str(tmp_path_factory.getbasetemp() / "riskset-cache"))
+
+
+@pytest.fixture(scope="session")
+def postgres():
+    """A PostgreSQL server with the toy CDM."""
+    pytest.importorskip("adbc_driver_postgresql")
+    import postgres_server
+
+    if postgres_server.binaries() is None:
+        pytest.skip("there is no PostgreSQL: make postgresql installs it")
+    server = postgres_server.start()
+    yield server
+    server.stop()

@@ -31,6 +31,7 @@ LAYERS = (
     ("curves", "estimators", "metrics", "simulate", "datasets"),
     ("cohort",),
     ("imputation",),
+    ("warehouse",),
     ("omop",),
     ("ohdsi",),
     ("study",),
@@ -52,6 +53,9 @@ HOMES = {
     "narwhals": ("data/",),
     "pyarrow": ("data/", "results/folder.py"),
     "duckdb": ("data/",),
+    **dict.fromkeys(
+        ("sqlglot", "keyring", "adbc_driver_postgresql", "adbc_driver_manager"), ("warehouse/",)
+    ),
     "sklearn": ("estimators", "imputation/"),
     "threadpoolctl": ("_runtime.py",),
     "joblib": ("engine.py",),
@@ -111,6 +115,7 @@ HEAVY = (
     ),
     *("dask", "distributed", "ray"),
     *("duckcdm", "rdata"),
+    *("sqlglot", "keyring", "adbc_driver_manager"),
 )
 UNUSED_BY_FITS = (
     *("matplotlib", "polars", "typer", "markupsafe", "dask", "distributed", "ray"),

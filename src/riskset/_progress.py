@@ -36,8 +36,13 @@ class ProgressBar:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        """Take the bar away; it comes again with the next update."""
         if self._bar is not None:
             self._bar.stop()
+            self._bar = None
 
     def end_step(self, what: str, seconds: float) -> None:
         """Say that a step has ended, and how long it took."""

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
+from pathlib import Path
 from typing import ParamSpec, TypeVar
 
 import scipy.linalg  # noqa: F401  (its own BLAS is loaded before they are counted)
@@ -13,7 +14,7 @@ from threadpoolctl import ThreadpoolController
 
 from riskset._errors import InputError
 
-__all__ = ["Runtime", "available_threads", "one_blas_thread"]
+__all__ = ["Runtime", "available_memory", "available_threads", "one_blas_thread"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -23,6 +24,27 @@ S = TypeVar("S")
 def available_threads() -> int:
     """Number of cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+MEMORY_LIMITS = (
+    "/sys/fs/cgroup/memory.max",
+    "/sys/fs/cgroup/memory/memory.limit_in_bytes",
+)
+"""Where Linux says what a container may use: of control groups, version 2 and version 1."""
+
+
+def available_memory() -> int | None:
+    """Bytes of memory that this process may use: the machine's, or those of its container.
+
+    None where the system does not say.
+    """
+    known = []
+    if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
+        known.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    for place in map(Path, MEMORY_LIMITS):
+        written = place.read_text("ascii").strip() if place.is_file() else ""
+        known += [int(written)] if written.isdigit() else []  # "max" where there is no limit
+    return min(known, default=None)
 
 
 @functools.cache

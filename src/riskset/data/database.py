@@ -2,7 +2,7 @@
 
 import re
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,8 +12,9 @@ import duckdb
 import pyarrow as pa
 
 from riskset._errors import InputError
-from riskset._runtime import available_threads
+from riskset._runtime import available_memory, available_threads
 from riskset.data.frame import as_table
+from riskset.data.row_stream import RowStream
 from riskset.data.table import (
     Table,
     TableWords,
@@ -25,6 +26,7 @@ from riskset.data.table import (
 from riskset.data.writers import check_folder
 
 __all__ = [
+    "MEMORY_WORDS",
     "Database",
     "StoredTable",
     "batches",
@@ -37,8 +39,12 @@ __all__ = [
     "text_categories",
 ]
 
-MEMORY = "2GB"
-"""What the database may hold before it spills to disk."""
+MEMORY_WORDS = "half of the memory"
+"""What the database may hold by default before it spills to disk, for documentation."""
+
+MEMORY_SHARE = 0.5
+MEMORY_IF_UNKNOWN = "2GB"
+"""Where the system does not say how much memory there is."""
 
 MAX_CATEGORIES = 10_000
 """A column of more categories is read as text: it is not a covariate."""
@@ -56,6 +62,12 @@ def checked_amount(memory: str) -> str:
             hint="for example '8GB' or '500MB'.",
         )
     return memory.strip()
+
+
+def default_memory() -> str:
+    """What a database may hold if nothing else was said: `MEMORY_WORDS`."""
+    known = available_memory()
+    return MEMORY_IF_UNKNOWN if known is None else f"{int(known * MEMORY_SHARE) >> 20}MiB"
 
 
 def quoted(name: str) -> str:
@@ -128,14 +140,15 @@ class StoredTable:
 class Database:
     """A DuckDB connection with bounded memory and a folder to spill to; a context manager.
 
-    Tables that it opened cannot be read after it is closed. By default it holds `MEMORY` before it
-    spills to the system's folder of temporary files.
+    Tables that it opened cannot be read after it is closed. By default it holds `MEMORY_WORDS`
+    before it spills to the system's folder of temporary files.
     """
 
     def __init__(
         self, memory_limit: str | None = None, spill_folder: str | Path | None = None
     ) -> None:
-        self.memory_limit = MEMORY if memory_limit is None else checked_amount(memory_limit)
+        given = default_memory() if memory_limit is None else checked_amount(memory_limit)
+        self.memory_limit, self.spill_folder = given, spill_folder
         if spill_folder is not None:
             check_folder(Path(spill_folder))
             Path(spill_folder).mkdir(parents=True, exist_ok=True)
@@ -201,6 +214,51 @@ class Database:
         except duckdb.Error as error:
             return " ".join(str(error).split("\n\n")[0].split())
         return None
+
+    def apart(self) -> "Database":
+        """Another database with the same limits, for work of which this one shall keep nothing."""
+        return Database(self.memory_limit, self.spill_folder)
+
+    def write_parquet(self, query: str, path: Path) -> int:
+        """Write the rows of a query to a Parquet file, in their order; their number."""
+        (n_rows,) = self.row(
+            f"COPY ({query}) TO {text(str(path))} (FORMAT parquet, COMPRESSION zstd)"
+        )
+        return int(n_rows)
+
+    def write_stream(self, stream: RowStream, path: Path, tell: Callable[[int, int], None]) -> int:
+        """Write rows as they come to a Parquet file; their number.
+
+        They are sorted, so that the same rows give the same file. `tell` gets rows and bytes of
+        each batch. An error of the stream is raised as it is.
+        """
+        failures: list[Exception] = []
+
+        def guarded() -> Iterator[pa.RecordBatch]:
+            try:
+                yield from stream.batches
+            except Exception as error:
+                failures.append(error)
+                raise
+
+        view = self.new_name()
+        self._connection.register(view, RowStream(stream.schema, guarded()).reader(tell))
+        try:
+            n_rows = self.write_parquet(f"SELECT * FROM {view} ORDER BY ALL", path)
+        except duckdb.Error:
+            if failures:
+                # Not from the database's error, which would show a text of the driver.
+                raise failures[0] from None
+            raise
+        finally:
+            self._connection.unregister(view)
+        return n_rows
+
+    def add_stream(self, stream: RowStream) -> StoredTable:
+        """Rows that fit into memory, as a table."""
+        view = self.new_name()
+        self._connection.register(view, stream.table())
+        return self.stored(view, "")
 
     def attach(self, path: Path) -> str:
         """Open a DuckDB file for reading; the name of its catalog."""

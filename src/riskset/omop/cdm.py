@@ -4,21 +4,36 @@ Nothing of a CDM is changed or copied as a whole; a table is opened when a quest
 and only the columns of that question are cast and checked.
 """
 
+import functools
 import re
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Self
 
-from riskset._errors import CohortError, InputError, RisksetWarning, counted
+from riskset._errors import CohortError, RisksetWarning, counted
 from riskset._messages import Note, Value
-from riskset.data.database import Database, StoredTable, file_errors, quoted, text
+from riskset.data.database import Database, StoredTable, file_errors, quoted
+from riskset.data.table_store import CACHE_DAYS, CachedTable, TableStore, user_cache
+from riskset.omop.cdm_tables import (
+    ALL_DAYS,
+    CdmTables,
+    DayRange,
+    FileTables,
+    Needs,
+    SoughtPeople,
+    ignored,
+)
 from riskset.omop.columns import absent, cast, has_zone, kind
-from riskset.omop.sources import find_tables, is_file_name, open_table_file
+from riskset.omop.scratch import CDM, Scratch
+from riskset.omop.server_tables import ServerTables, told
+from riskset.omop.sources import FileOpener, is_file_name, text_store
+from riskset.warehouse.connection import Warehouse
+from riskset.warehouse.pull import Tell
 
-__all__ = ["Cdm", "Scratch", "check_open"]
+__all__ = ["Cdm", "check_open"]
 
 VERSIONS = ("5.3", "5.4")
 SOURCE_FACTS = (
@@ -52,9 +67,16 @@ class Cdm:
     ignore : str or sequence of str
         Tables to treat as missing.
     memory_limit : str, optional
-        Memory of the embedded database before it spills to disk, such as "8GB". Default: "2GB".
+        Memory of the embedded database before it spills to disk, such as "8GB". Default: half of
+        the memory.
     spill_folder : path, optional
         Folder for spilled data. Default: the system's temporary folder.
+    cache_folder : path, optional
+        Folder for Parquet copies of CSV files of 8 MB or more, which are read ten times as fast the
+        next time. Only your account can read it. Default: the folder that the environment variable
+        RISKSET_CACHE names, or else ``riskset`` in the user's folder of caches.
+    cache_days : int
+        Days for which a copy is kept. With 0, files are not copied.
 
     Raises
     ------
@@ -83,27 +105,150 @@ class Cdm:
         ignore: str | Sequence[str] = (),
         memory_limit: str | None = None,
         spill_folder: str | Path | None = None,
+        cache_folder: str | Path | None = None,
+        cache_days: int = CACHE_DAYS,
     ) -> None:
+        where = str(source) if isinstance(source, str | Path) else "the mapping of data frames"
+        store = functools.cache(lambda: text_store(cache_folder, cache_days))
+        self._begin(
+            where,
+            lambda opener: FileTables(opener, source, schema),
+            store,
+            ignore,
+            memory_limit,
+            spill_folder,
+        )
+
+    @classmethod
+    def connect(
+        cls,
+        connection: object,
+        *,
+        schema: str | Sequence[str],
+        dialect: str | None = None,
+        password_variable: str | None = None,
+        keyring: str | None = None,
+        ignore: str | Sequence[str] = (),
+        memory_limit: str | None = None,
+        spill_folder: str | Path | None = None,
+        cache_folder: str | Path | None = None,
+        cache_days: int = CACHE_DAYS,
+        progress: bool | Tell | None = None,
+    ) -> Self:
+        """Open a CDM in a database.
+
+        `NewUserCohort.read` and `CohortTable.read` find the people of their cohorts on the server.
+        Afterwards each table is pulled when a question first needs it: the columns that riskset
+        reads, of these people, and of the days that matter; and of the vocabulary, the concepts
+        that occur. The CDM is never copied as a whole, and nothing on the server is changed.
+
+        Parameters
+        ----------
+        connection : str, or connection of ADBC or DBAPI
+            A URL such as ``"postgresql://user@host/database"``, in which ``${NAME}`` stands for an
+            environment variable; or an open connection of your own, which no other work should use
+            meanwhile.
+        schema : str or sequence of str
+            Schemas, as ``["cdm", "vocabulary", "results"]`` or ``"database.schema"``; each table
+            comes from the first that has it. Names of schemas, tables and columns match in any
+            case.
+        dialect : str, optional
+            The kind of database, where the connection does not say: postgresql, redshift,
+            snowflake, bigquery, sqlserver, databricks or duckdb.
+        password_variable : str, optional
+            The environment variable that holds the password.
+        keyring : str, optional
+            The service under which the keyring of your system holds the password of the user.
+        ignore, memory_limit, spill_folder
+            As for a `Cdm`.
+        cache_folder : path, optional
+            Folder for what was pulled, in Parquet files that only your account can read. Default:
+            the folder that the environment variable RISKSET_CACHE names, or else ``riskset`` in the
+            user's folder of caches; for a connection of your own, a temporary folder.
+        cache_days : int
+            Days for which it is not pulled again. With 0 it is deleted when the CDM is closed.
+        progress : bool or function, optional
+            Show what is pulled, in a progress bar. Default: only in a terminal. A function is
+            called with the progress of each pull.
+
+        Returns
+        -------
+        Cdm
+
+        Raises
+        ------
+        CohortError
+            "NoCredentials" (a variable, or the entry of the keyring, does not exist),
+            "NotConnected", "LostConnection", "MissingRight", "MissingTable" or "QueryFailed";
+            "NoPeople" if a table of people is needed before a cohort was read; and what a `Cdm`
+            raises. Messages contain no password.
+        InputError
+            If the database is of an unknown kind, or a schema has no tables.
+        MissingDependencyError
+            If the driver is not installed.
+
+        Examples
+        --------
+        >>> import duckdb
+        >>> import riskset as rs
+        >>> server = duckdb.connect()
+        >>> for name, table in rs.simulate.toy_tables(500).items():
+        ...     _ = server.register("given", table)
+        ...     _ = server.execute(f"CREATE TABLE {name} AS SELECT * FROM given")
+        >>> arms = [rs.omop.ConceptSet(ids) for ids in ([974166, 1395058], [1308216, 1341927])]
+        >>> with rs.omop.Cdm.connect(server, schema="main") as cdm:
+        ...     rs.omop.Eligibility().select(cdm, rs.omop.NewUserCohort(*arms).read(cdm))
+        StudyCohort(55 targets, 105 comparators)
+        """
+        cdm = cls.__new__(cls)
+        warehouse = Warehouse.of(
+            connection, dialect=dialect, password_variable=password_variable, keyring=keyring
+        )
+        schemas = [schema] if isinstance(schema, str) else list(schema)
+
+        def tables(opener: FileOpener) -> ServerTables:
+            place = opener.scratch / "pulled"
+            if cache_folder is not None and cache_days:
+                place = Path(cache_folder)
+            elif warehouse.identity and cache_days:
+                place = user_cache()
+            store = TableStore(place, cache_days or CACHE_DAYS)
+            return ServerTables(opener, warehouse, schemas, store, told(progress))
+
+        copies = functools.cache(lambda: text_store(cache_folder, cache_days))
+        try:
+            cdm._begin(warehouse.shown, tables, copies, ignore, memory_limit, spill_folder)
+        except BaseException:
+            warehouse.close()
+            raise
+        return cdm
+
+    @property
+    def pulled(self) -> Mapping[str, CachedTable]:
+        """What was pulled from a database so far, with the checksum of each file."""
+        return self._found.pulled
+
+    def _begin(
+        self,
+        source: str,
+        tables: Callable[[FileOpener], CdmTables],
+        store: Callable[[], TableStore | None],
+        ignore: str | Sequence[str],
+        memory_limit: str | None,
+        spill_folder: str | Path | None,
+    ) -> None:
+        self.source = source
         self._database = Database(memory_limit, spill_folder)
         self._folder = TemporaryDirectory(prefix="riskset-cdm-", dir=spill_folder)
-        self._opened: dict[str, StoredTable] = {}
         self._views: dict[tuple[str, ...], str] = {}
         self._notes: dict[str, Note] = {}
         self._notes_of: dict[tuple[str, ...], list[Note]] = {}
         self._listening: list[dict[str, Note]] = []
+        self._tables: CdmTables | None = None
         try:
-            self.source = (
-                str(source) if isinstance(source, str | Path) else "the mapping of data frames"
-            )
-            self._tables = dict(
-                find_tables(self._database, source, schema, Path(self._folder.name))
-            )
-            for name in [ignore] if isinstance(ignore, str) else ignore:
-                if name.lower() not in self._tables:
-                    raise InputError.unknown_name(
-                        "table", name, self._tables, place="the CDM, for `ignore`"
-                    )
-                del self._tables[name.lower()]
+            self._opener = FileOpener(self._database, Path(self._folder.name), store)
+            self._tables = tables(self._opener)
+            ignored(self._tables, [ignore] if isinstance(ignore, str) else ignore)
             self.version = self._version()
         except BaseException:
             self.close()
@@ -117,20 +262,27 @@ class Cdm:
 
     def close(self) -> None:
         """Close the files and drop everything that was computed from them."""
+        if self._tables is not None:
+            self._tables.close()
         self._database.close()
         self._folder.cleanup()
 
     @property
     def tables(self) -> tuple[str, ...]:
         """Names of the available tables, in lower case."""
-        return tuple(sorted(name for name in self._tables if "." not in name))
+        return tuple(sorted(name for name in self._found.names if "." not in name))
 
     def has_table(self, name: str) -> bool:
         """Return whether there is a table, in any case of its name.
 
         A table of another schema of a DuckDB file has its schema before a dot: results.cohort.
         """
-        return name.lower() in self._tables
+        return name.lower() in self._found.names
+
+    @property
+    def _found(self) -> CdmTables:
+        assert self._tables is not None, "it is set when a Cdm begins"
+        return self._tables
 
     @property
     def notes(self) -> tuple[Note, ...]:
@@ -144,7 +296,11 @@ class Cdm:
 
     def n_rows(self, table: str) -> int:
         """Return the number of rows of a table, 0 if it is missing."""
-        return self._open(table).n_rows if table in self._tables else 0
+        return self._found.n_rows(table) if self._has(table) else 0
+
+    def _has(self, table: str) -> bool:
+        check_open(self._database, self.source)
+        return table in self._found.names
 
     def arrow(self, table: str) -> Any:
         """Return a table without changes as an Arrow table.
@@ -154,7 +310,7 @@ class Cdm:
         CohortError
             "MissingTable".
         """
-        stored = self._open(table)
+        stored = self._open(table, None)
         return stored.fetch(stored.columns)
 
     # ---------------------------------------------------------------- for the questions
@@ -184,27 +340,30 @@ class Cdm:
         optional: Sequence[str] = (),
         *,
         needed: bool = True,
+        days: DayRange = ALL_DAYS,
     ) -> str:
         """SQL name of the clean columns of a table of the CDM, or of a file or data frame.
 
         `optional` columns are NULL if the table lacks them. If it is not `needed`, a table that
         does not exist is empty, with a note; and so is a table with none of `columns`, such as one
-        of which only the header was loaded, as a row of data.
+        of which only the header was loaded, as a row of data. Records of other than these `days`
+        may be missing.
         """
-        if isinstance(source, str) and source.lower() in self._tables:
+        if isinstance(source, str) and self._has(source.lower()):
             source = source.lower()
-        if isinstance(source, str) and is_file_name(source) and source not in self._tables:
+        if isinstance(source, str) and is_file_name(source) and not self._has(source):
             source = Path(source)
         if isinstance(source, str) and not needed and self._is_absent(source, columns):
             listed = ", ".join(f"{absent(c)} AS {c}" for c in (*columns, *optional))
             return f"(SELECT {listed} WHERE false)"
         if not isinstance(source, str):
             return self._cast(self._open(source), _called(source), columns, optional)
-        key = (source, *columns, "", *optional)
+        stored = self._open(source, (*columns, *optional), days)
+        key = (stored.view, source, *columns, "", *optional)
         if key not in self._views:
             with self.noting() as heard:
-                view = self._cast(self._open(source), source, columns, optional)
-            self._check_key(view, source, columns)
+                view = self._cast(stored, source, columns, optional)
+            self._check_key(view, source, stored, columns)
             self._views[key], self._notes_of[key] = view, list(heard.values())
         for note in self._notes_of[key]:
             self._remember(note)
@@ -212,7 +371,7 @@ class Cdm:
 
     def _is_absent(self, table: str, columns: Sequence[str]) -> bool:
         """Whether a table counts as empty; a note says so."""
-        if table not in self._tables:
+        if not self._has(table):
             self.note(
                 "missing_table",
                 "the CDM has no table {table}; it counts as empty.",
@@ -229,13 +388,14 @@ class Cdm:
             return True
         return False
 
-    def _check_key(self, view: str, table: str, columns: Sequence[str]) -> None:
+    def _check_key(
+        self, view: str, table: str, stored: StoredTable, columns: Sequence[str]
+    ) -> None:
         """Refuse a table that would be joined to a row more than once."""
         key = KEYS.get(table)
         if key is None or key not in columns:
             return
         again = f"SELECT {key} FROM {view} WHERE {key} IS NOT NULL GROUP BY 1 HAVING count(*) > 1"
-        stored = self._open(table)
         with file_errors(stored.file):
             (n,) = self._database.row(f"SELECT count(*) FROM ({again})")
             examples = self._database.sql(f"{again} ORDER BY 1 LIMIT 3").fetchall()
@@ -253,11 +413,12 @@ class Cdm:
 
     def _columns(self, table: str) -> dict[str, str]:
         """Columns of a table: name in lower case -> name as it is."""
-        return {column.lower(): column for column in self._open(table).columns}
+        self._check_table(table)
+        return {column.lower(): column for column in self._found.columns(table)}
 
     def note_absent(self, table: str, columns: Sequence[str]) -> None:
         """Note the columns that a table of the CDM lacks, and without which it says nothing."""
-        if table not in self._tables:
+        if not self._has(table):
             return
         for column in columns:
             if column not in self._columns(table):
@@ -272,8 +433,26 @@ class Cdm:
         """SQL name of all columns of a table, clean."""
         return self.view(table, tuple(self._columns(table)))
 
+    def about(self, *people: SoughtPeople) -> None:
+        """Say whom the questions that follow are about, in addition to those said before."""
+        check_open(self._database, self.source)
+        self._found.about(people)
+
+    def about_concepts(self, concepts: Iterable[int], *, descendants: bool = False) -> None:
+        """Say which concepts questions are about, or these and all their descendants."""
+        self._found.about_concepts(concepts, descendants=descendants)
+
+    def has_rows(self, table: str) -> bool:
+        """Whether there is a table, and it has rows, of whomever."""
+        return self._has(table) and self._found.has_rows(table)
+
+    def fetch(self, needs: Needs) -> None:
+        """Get tables that will be needed, as far as they exist, for all their days at once."""
+        check_open(self._database, self.source)
+        self._found.fetch(needs)
+
     @contextmanager
-    def scratch(self) -> Iterator["Scratch"]:
+    def scratch(self) -> Iterator[Scratch]:
         """Temporary tables for one question, gone when it is answered."""
         check_open(self._database, self.source)
         tables = Scratch(self._database)
@@ -289,24 +468,30 @@ class Cdm:
 
     # ---------------------------------------------------------------- opening and casting
 
-    def _open(self, source: object) -> StoredTable:
+    def _open(
+        self,
+        source: object,
+        columns: Sequence[str] | None = (),
+        days: DayRange = ALL_DAYS,
+    ) -> StoredTable:
         check_open(self._database, self.source)
         if isinstance(source, Path):
-            return open_table_file(self._database, source)
+            return self._opener.open(source)
         if not isinstance(source, str):
             return self._database.add(source)
-        if source not in self._tables:
+        self._check_table(source)
+        return self._found.open(source, columns, days)
+
+    def _check_table(self, table: str) -> None:
+        if not self._has(table):
             listed = ", ".join(self.tables[:12]) or "none"
             raise CohortError(
                 "MissingTable",
-                f"{self.source} has no table {source}.",
+                f"{self.source} has no table {table}.",
                 hint=f"a file or data frame of that name is needed; there are: {listed}"
                 f"{', ...' if len(self.tables) > 12 else ''}.",
-                details={"table": source},
+                details={"table": table},
             )
-        if source not in self._opened:
-            self._opened[source] = self._tables[source]()
-        return self._opened[source]
 
     def _cast(
         self, stored: StoredTable, name: str, columns: Sequence[str], optional: Sequence[str]
@@ -404,7 +589,7 @@ class Cdm:
         'v5.4'
         """
         facts: dict[str, str] = {}
-        if "cdm_source" in self._tables:
+        if self._has("cdm_source"):
             view = self.view("cdm_source", (), SOURCE_FACTS)
             with file_errors(CDM, is_own=True):
                 rows = self._database.sql(
@@ -413,7 +598,7 @@ class Cdm:
             for name, value in zip(SOURCE_FACTS, rows[0] if rows else (), strict=False):
                 if value is not None and str(value).strip():
                     facts[name] = str(value)
-        if "vocabulary_version" not in facts and "vocabulary" in self._tables:
+        if "vocabulary_version" not in facts and self._has("vocabulary"):
             view = self.view("vocabulary", ("vocabulary_id",), ("vocabulary_version",))
             with file_errors(CDM, is_own=True):
                 rows = self._database.sql(
@@ -426,7 +611,7 @@ class Cdm:
 
     def _version(self) -> str | None:
         """The number in cdm_source, which may be written 5.4 or v5.4."""
-        if "cdm_source" not in self._tables:
+        if not self._has("cdm_source"):
             return None
         view = self.view("cdm_source", (), ("cdm_version",))
         with file_errors(CDM, is_own=True):
@@ -470,65 +655,3 @@ def check_open(database: Database, what: str) -> None:
             f"the Cdm of {what} is closed.",
             hint="do this within its `with` block; riskset.omop.save keeps covariates for later.",
         )
-
-
-CDM = "a table of the CDM"
-"""What messages call the data of a statement about several tables."""
-
-
-class Scratch:
-    """Temporary tables of a database that are dropped together."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-        self._kept: list[str] = []
-        self._frames: list[StoredTable] = []
-
-    def keep(self, query: str) -> str:
-        """The answer of a query as a temporary table; its name."""
-        name = self._database.new_name()
-        with file_errors(CDM, is_own=True):
-            self._database.execute(f"CREATE TEMP TABLE {name} AS {query}")
-        self._kept.append(name)
-        return name
-
-    def add(self, frame: object) -> str:
-        """A data frame as a view; its name."""
-        self._frames.append(self._database.add(frame))
-        return self._frames[-1].view
-
-    def values(self, columns: str, rows: Iterable[Sequence[object]], types: Sequence[str]) -> str:
-        """A few rows as a table ``name(columns)``, of SQL types."""
-        lines = []
-        for row in rows:
-            literals = ("NULL" if value is None else text(str(value)) for value in row)
-            cells = zip(literals, types, strict=True)
-            lines.append(f"({', '.join(f'CAST({cell} AS {type_})' for cell, type_ in cells)})")
-        if not lines:
-            named = zip(columns.split(","), types, strict=True)
-            none = ", ".join(f"CAST(NULL AS {t}) AS {c}" for c, t in named)
-            return self.keep(f"SELECT {none} WHERE false")
-        return self.keep(f"SELECT * FROM (VALUES {', '.join(lines)}) AS v({columns})")
-
-    def arrow(self, query: str) -> Any:
-        """The answer of a query as an Arrow table."""
-        with file_errors(CDM, is_own=True):
-            return self._database.sql(query).to_arrow_table()
-
-    def row(self, query: str) -> tuple[Any, ...]:
-        """The only row of a query."""
-        with file_errors(CDM, is_own=True):
-            return self._database.row(query)
-
-    def rows(self, query: str) -> list[tuple[Any, ...]]:
-        """The few rows of a query."""
-        with file_errors(CDM, is_own=True):
-            return [tuple(row) for row in self._database.sql(query).fetchall()]
-
-    def drop(self) -> None:
-        """Forget them all."""
-        for name in self._kept:
-            self._database.execute(f"DROP TABLE IF EXISTS {name}")
-        for stored in self._frames:
-            self._database.forget(stored)
-        self._kept, self._frames = [], []

@@ -7,7 +7,7 @@ and a washout by observation does not detect this.
 from typing import Any
 
 from riskset.omop.cdm import Cdm
-from riskset.omop.records import TABLES
+from riskset.omop.record_tables import TABLES
 
 __all__ = ["overview"]
 

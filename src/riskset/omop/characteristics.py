@@ -7,6 +7,7 @@ import numpy as np
 from riskset._errors import InputError
 from riskset._types import AnyArray
 from riskset.omop.cdm import Cdm
+from riskset.omop.cdm_tables import ListedPeople
 from riskset.omop.covariate_ref import concept_names
 from riskset.omop.people import BIRTH, age_sql, check_ages
 from riskset.omop.study_cohort import StudyCohort
@@ -35,6 +36,7 @@ def characteristics(cdm: Cdm, cohort: StudyCohort, names: Sequence[str]) -> dict
     for name in names:
         if name not in CHARACTERISTICS:
             raise InputError.unknown_name("characteristic", name, CHARACTERISTICS)
+    cdm.about(ListedPeople(cohort.table, "person_id", "index_date"))
     columns: dict[str, AnyArray] = {}
     for name in dict.fromkeys(names):
         if name == "year":

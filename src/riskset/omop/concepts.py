@@ -8,8 +8,9 @@ import numpy as np
 
 from riskset._errors import CohortError, InputError
 from riskset._settings import setting, settings
-from riskset.omop.cdm import Cdm, Scratch
+from riskset.omop.cdm import Cdm
 from riskset.omop.concept_set_file import HINT, chosen_set
+from riskset.omop.scratch import Scratch
 
 __all__ = ["ConceptItem", "ConceptSet"]
 
@@ -170,8 +171,15 @@ class ConceptSet:
             table = self.stage(cdm, work)
             return tuple(c for (c,) in work.rows(f"SELECT concept_id FROM {table} ORDER BY 1"))
 
+    def announce(self, cdm: Cdm) -> None:
+        """Say that questions are about these concepts."""
+        for flag in (False, True):
+            listed = [item.concept for item in self.items if item.descendants == flag]
+            cdm.about_concepts(listed, descendants=flag)
+
     def stage(self, cdm: Cdm, work: Scratch) -> str:
         """The set as a temporary table with one column, ``concept_id``."""
+        self.announce(cdm)
         kept = _expanded(cdm, work, [item for item in self.items if not item.exclude])
         out = [item for item in self.items if item.exclude]
         if not out:
@@ -209,7 +217,7 @@ def _descendants(cdm: Cdm, work: Scratch, listed: str, items: Sequence[ConceptIt
     ancestors = cdm.view(
         "concept_ancestor", ("ancestor_concept_id", "descendant_concept_id"), needed=False
     )
-    if not work.row(f"SELECT count(*) FROM (SELECT 1 FROM {ancestors} LIMIT 1)")[0]:
+    if not cdm.has_rows("concept_ancestor"):
         asked = [item.concept for item in items if item.descendants]
         raise CohortError(
             "EmptyConceptAncestor",

@@ -8,13 +8,17 @@ from riskset._errors import CohortError, InputError, counted
 from riskset._messages import Note, Value
 from riskset.data.database import file_errors
 from riskset.omop.analyses import ANALYSES, AnalysisKind, CovariateAnalysis
-from riskset.omop.cdm import Cdm, Scratch
+from riskset.omop.cdm import Cdm
+from riskset.omop.cdm_tables import ListedPeople
 from riskset.omop.concepts import ConceptSet
+from riskset.omop.covariate_needs import covariate_needs
 from riskset.omop.covariate_settings import CovariateSettings, CustomCovariates
 from riskset.omop.groups import ancestors_known, concept_view, is_ingredient
 from riskset.omop.person_covariates import SCALAR, person_queries, stage_ages
-from riskset.omop.records import TABLES, inpatient_query, record_query
+from riskset.omop.record_tables import TABLES
+from riskset.omop.records import inpatient_query, record_query
 from riskset.omop.scores import TENTHS, computable, person_points, stage_points
+from riskset.omop.scratch import Scratch
 from riskset.omop.study_cohort import StudyCohort
 
 __all__ = ["EntryTable", "extract"]
@@ -38,6 +42,8 @@ class EntryTable:
 
 def extract(cdm: Cdm, cohort: StudyCohort, settings: CovariateSettings) -> EntryTable:
     """All entries of a cohort."""
+    cdm.about(ListedPeople(cohort.table, "person_id", "index_date"))
+    cdm.fetch(covariate_needs(settings))
     with cdm.scratch() as work:
         builder = _Builder(cdm, cohort, settings, work)
         builder.run()
@@ -52,7 +58,7 @@ class _Builder:
     ) -> None:
         self._cdm, self._settings, self._work = cdm, settings, work
         self._cohort = work.add(cohort.table)
-        self._chosen = settings.chosen
+        self._chosen, self._needs = settings.chosen, covariate_needs(settings)
         self._excluded = self._stage_excluded(cohort.drugs)
         self._aged: str | None = None
         self.notes: list[Note] = []
@@ -132,6 +138,10 @@ class _Builder:
             f"WHERE {is_ingredient('c')}"
         )
 
+    def _records(self, table: str, values: Sequence[str] = ()) -> str:
+        """Query of the records of a table, at least those in the windows of all analyses."""
+        return record_query(self._cdm, self._work, table, values, self._needs[table])
+
     def _in_windows(
         self,
         records: str,
@@ -163,9 +173,10 @@ class _Builder:
             chosen = [a for a in self._of("presence", table) if a.inpatient == is_inpatient]
             if not chosen:
                 continue
-            records = record_query(self._cdm, self._work, table)
+            records = self._records(table)
             if is_inpatient:
-                records = inpatient_query(self._cdm, self._work, records)
+                days = self._needs["visit_occurrence"]
+                records = inpatient_query(self._cdm, self._work, records, days)
             where = self._in_windows(records, chosen)
             self._add(f"SELECT DISTINCT c.row_id, x.concept_id * 1000 + w.analysis_id, 1 {where}")
 
@@ -183,7 +194,7 @@ class _Builder:
         if not self._work.row(f"SELECT count(*) FROM {groups}")[0]:
             self._note_no_groups(chosen, "concept and concept_ancestor have no {domain} groups")
         excluded = self._excluded["drug" if domain == "drug" else ""]
-        where = self._in_windows(record_query(self._cdm, self._work, table), chosen)
+        where = self._in_windows(self._records(table), chosen)
         self._add(
             f"SELECT DISTINCT c.row_id, g.group_id * 1000 + w.analysis_id, 1 {where} "
             f"JOIN {groups} g ON g.concept_id = x.concept_id ANTI JOIN {excluded} m "
@@ -204,7 +215,7 @@ class _Builder:
         if not chosen:
             return
         columns = ("value_as_number", "range_low", "range_high")
-        records = record_query(self._cdm, self._work, "measurement", columns)
+        records = self._records("measurement", columns)
         group = (
             "CASE WHEN x.value_as_number < x.range_low THEN 1 "
             "WHEN x.value_as_number > x.range_high THEN 3 ELSE 2 END"
@@ -224,7 +235,7 @@ class _Builder:
         if not chosen:
             return
         columns = ("value_as_number", "unit_concept_id")
-        records = record_query(self._cdm, self._work, table, columns)
+        records = self._records(table, columns)
         unit = "coalesce(x.unit_concept_id, 0)"
         last = self._work.keep(
             f"SELECT c.row_id, x.concept_id * 1000000 + ({unit} % 1000) * 1000 + w.analysis_id "
@@ -257,7 +268,7 @@ class _Builder:
         chosen = self._of("value as concept", table)
         if not chosen:
             return
-        records = record_query(self._cdm, self._work, table, ("value_as_concept_id",))
+        records = self._records(table, ("value_as_concept_id",))
         number = (
             f"((x.concept_id::HUGEINT * {HASH} // 4096) % 1048576) * 4194304000 + "
             f"((x.value_as_concept_id::HUGEINT * {HASH} // 1024) % 4194304) * 1000 + w.analysis_id"
@@ -298,7 +309,7 @@ class _Builder:
         for kind, number, value in forms:
             chosen = self._of(kind, table)
             if chosen:
-                where = self._in_windows(record_query(self._cdm, self._work, table), chosen)
+                where = self._in_windows(self._records(table), chosen)
                 self._add(f"SELECT c.row_id, {number}, {value} {where} GROUP BY ALL")
 
     def _scores(self) -> None:
@@ -309,7 +320,7 @@ class _Builder:
             return
         points = stage_points(self._cdm, self._work, scores, self.notes.append)
         chosen = [ANALYSES[score.analysis_id] for score in scores]
-        records = record_query(self._cdm, self._work, chosen[0].table)
+        records = self._records(chosen[0].table)
         where = self._in_windows(records, chosen, exclude="none")
         parts = [
             f"SELECT c.row_id, k.analysis_id, k.category, max(k.points) AS points {where} "

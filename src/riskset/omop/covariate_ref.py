@@ -10,11 +10,12 @@ import numpy as np
 
 from riskset.data.writers import arrow_table
 from riskset.omop.analyses import ANALYSES, AnalysisKind, CovariateAnalysis
-from riskset.omop.cdm import Cdm, Scratch
+from riskset.omop.cdm import Cdm
 from riskset.omop.covariate_entries import EntryTable
 from riskset.omop.covariate_settings import CovariateSettings
 from riskset.omop.groups import concept_view
 from riskset.omop.scores import SCORES
+from riskset.omop.scratch import Scratch
 
 __all__ = ["KNOWN_CONCEPTS", "concept_names", "reference"]
 
@@ -218,6 +219,8 @@ def _described(
 
 def concept_names(cdm: Cdm, work: Scratch, concepts: Iterable[int]) -> dict[int, str]:
     """Names of those that have one, in the vocabulary or here."""
+    concepts = list(concepts)
+    cdm.about_concepts(concepts)
     wanted = work.add(arrow_table({"concept_id": np.array(sorted(concepts), np.int64)}))
     rows = work.rows(
         # A vocabulary that was loaded twice may have two names for a concept.

@@ -11,7 +11,8 @@ from riskset._errors import InputError, counted
 from riskset._messages import Note
 from riskset._settings import Settings, bad_setting, setting, settings
 from riskset.cohort.attrition_table import Attrition
-from riskset.omop.cdm import Cdm, Scratch
+from riskset.omop.cdm import Cdm
+from riskset.omop.cdm_tables import ListedPeople
 from riskset.omop.events import CohortRecords, stage_deaths
 from riskset.omop.exposures import Cohorts, read_cohort_table
 from riskset.omop.observation import date_sql, notes_on_periods, stage_periods
@@ -22,6 +23,7 @@ from riskset.omop.people import (
     check_ages,
     check_known,
 )
+from riskset.omop.scratch import Scratch
 from riskset.omop.settings import plain
 from riskset.omop.study_cohort import (
     StudyCohort,
@@ -121,6 +123,7 @@ class Eligibility(Settings):
             "UnknownPerson" if a person has no row in table person; "BadBirthDate" if a required age
             is negative or above 125; and errors of reading tables.
         """
+        cdm.about(ListedPeople(cohorts.table, "person_id", "start_date"))
         with cdm.noting() as heard, cdm.scratch() as work:
             own = "SELECT row_number() OVER (ORDER BY person_id, start_date, treatment DESC, "
             raw = work.keep(

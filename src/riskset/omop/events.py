@@ -6,10 +6,12 @@ from typing import Literal, TypeAlias
 
 from riskset._errors import CohortError, InputError
 from riskset._messages import Value
-from riskset.omop.cdm import Cdm, Scratch
+from riskset.omop.cdm import Cdm
 from riskset.omop.concepts import ConceptSet
 from riskset.omop.exposures import as_sequence, read_cohort_table
-from riskset.omop.records import TABLES, inpatient_query, record_query
+from riskset.omop.record_tables import TABLES
+from riskset.omop.records import inpatient_query, record_query
+from riskset.omop.scratch import Scratch
 
 __all__ = ["CONDITIONS", "CohortRecords", "Diagnosis", "Event", "stage_deaths", "stage_events"]
 

@@ -9,16 +9,21 @@ import numpy as np
 from riskset._errors import CohortError, counted
 from riskset._messages import Note, Value
 from riskset._settings import Settings, setting, settings
-from riskset.omop.cdm import Cdm, Scratch
+from riskset.omop.cdm import Cdm
+from riskset.omop.cdm_tables import ListedPeople, RecordedPeople, SoughtPeople
 from riskset.omop.concepts import ConceptSet
 from riskset.omop.observation import joined, last_day, note_backward
+from riskset.omop.scratch import Scratch
 from riskset.omop.settings import plain
+from riskset.omop.sources import is_file_name
 
 __all__ = [
     "CohortTable",
     "Cohorts",
     "NewUserCohort",
     "as_sequence",
+    "cohort_members",
+    "drug_users",
     "exposures",
     "read_cohort_table",
 ]
@@ -121,6 +126,12 @@ class NewUserCohort(Settings):
                 f"FROM {sets[1]}"
             )
             self._note_concepts(work, arms, notes)
+            cdm.about(
+                drug_users(
+                    self.source,
+                    [c for (c,) in work.rows(f"SELECT DISTINCT concept_id FROM {arms} ORDER BY 1")],
+                )
+            )
             exposed = work.keep(
                 f"SELECT x.*, a.arm FROM ({exposures(cdm, self.source)}) x "
                 f"JOIN {arms} a USING (concept_id)"
@@ -214,6 +225,7 @@ class CohortTable:
                 f"target and comparator are both cohort {self.target}.",
                 hint="name two different values of cohort_definition_id.",
             )
+        cdm.about(cohort_members(self.source, [self.target, self.comparator]))
         with cdm.noting() as heard, cdm.scratch() as work:
             cohorts = [
                 read_cohort_table(cdm, work, self.source, number)
@@ -285,6 +297,20 @@ def read_cohort_table(cdm: Cdm, work: Scratch, source: object, number: int | Non
             details={"count": missing},
         )
     return name
+
+
+def drug_users(source: str, concepts: Sequence[int]) -> SoughtPeople:
+    """SoughtPeople with a drug record of some concepts."""
+    start = f"{source}_start_date"
+    return RecordedPeople(source, "drug_concept_id", tuple(concepts), "person_id", start)
+
+
+def cohort_members(source: object, numbers: Sequence[int]) -> SoughtPeople:
+    """SoughtPeople in some cohorts, of a table of the CDM or of a frame or file of cohorts."""
+    if isinstance(source, str) and not is_file_name(source):
+        definition, start = "cohort_definition_id", "cohort_start_date"
+        return RecordedPeople(source, definition, tuple(numbers), "subject_id", start)
+    return ListedPeople(source, "subject_id", "cohort_start_date")
 
 
 def exposures(cdm: Cdm, source: str) -> str:

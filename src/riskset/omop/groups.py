@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 
 from riskset.data.database import text
-from riskset.omop.cdm import Cdm, Scratch
+from riskset.omop.cdm import Cdm
+from riskset.omop.scratch import Scratch
 
 __all__ = [
     "ConditionGroups",
@@ -141,7 +142,7 @@ def is_ingredient(concept: str) -> str:
 
 def ancestors_known(cdm: Cdm) -> bool:
     """Whether the CDM says what descends from what."""
-    return cdm.n_rows("concept_ancestor") > 0 and cdm.n_rows("concept") > 0
+    return cdm.has_rows("concept_ancestor") and cdm.has_rows("concept")
 
 
 def ancestors_view(cdm: Cdm) -> str:

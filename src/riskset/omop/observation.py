@@ -6,7 +6,8 @@ Contradictions in the dates are noted, never corrected in silence.
 import datetime
 
 from riskset._messages import Note, Value
-from riskset.omop.cdm import Cdm, Scratch
+from riskset.omop.cdm import Cdm
+from riskset.omop.scratch import Scratch
 
 __all__ = [
     "date_sql",

@@ -3,7 +3,8 @@
 from typing import Literal
 
 from riskset._errors import CohortError, counted
-from riskset.omop.cdm import Cdm, Scratch
+from riskset.omop.cdm import Cdm
+from riskset.omop.scratch import Scratch
 
 __all__ = ["BIRTH", "AgeMethod", "age_sql", "check_ages", "check_known"]
 

@@ -4,9 +4,10 @@ from collections.abc import Callable, Iterator, Mapping
 
 from riskset._errors import CohortError, counted
 from riskset._messages import Note, Value
-from riskset.omop.cdm import Cdm, Scratch
+from riskset.omop.cdm import Cdm
 from riskset.omop.groups import concept_view
 from riskset.omop.people import BIRTH, AgeMethod, age_sql, check_ages
+from riskset.omop.scratch import Scratch
 
 __all__ = ["SCALAR", "person_queries", "stage_ages"]
 

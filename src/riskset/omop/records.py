@@ -1,16 +1,18 @@
 """Records of people by table: what was recorded, from which day to which."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from riskset._messages import Value
-from riskset.omop.cdm import Cdm, Scratch
+from riskset.omop.cdm import Cdm
+from riskset.omop.cdm_tables import ALL_DAYS, DayRange
 from riskset.omop.concepts import ConceptSet
 from riskset.omop.exposures import exposures
 from riskset.omop.groups import ancestors_known, concept_view, is_ingredient
 from riskset.omop.observation import joined, last_day, note_backward
+from riskset.omop.record_tables import CONDITIONS, ERAS, TABLES, RecordColumns
+from riskset.omop.scratch import Scratch
 
-__all__ = ["TABLES", "inpatient_query", "record_query"]
+__all__ = ["inpatient_query", "record_query"]
 
 ERA_GAP = 30
 
@@ -18,60 +20,38 @@ INPATIENT = (9201, 38004311, 8920, 262)
 """Kinds of inpatient visits, with those of an emergency room that led to one."""
 
 
-class _Columns(NamedTuple):
-    """Where a table keeps the concept and the days of a record."""
-
-    concept: str
-    start: str
-    end: str | None = None
-
-
-ERAS = {"condition_era": "condition_occurrence", "drug_era": "drug_exposure"}
-"""Eras, and the records that they are built from where they are missing."""
-
-TABLES = {
-    "condition_occurrence": _Columns("condition_concept_id", "condition_start_date"),
-    "condition_era": _Columns(
-        "condition_concept_id", "condition_era_start_date", "condition_era_end_date"
-    ),
-    "drug_exposure": _Columns("drug_concept_id", "drug_exposure_start_date"),
-    "drug_era": _Columns("drug_concept_id", "drug_era_start_date", "drug_era_end_date"),
-    "procedure_occurrence": _Columns("procedure_concept_id", "procedure_date"),
-    "device_exposure": _Columns("device_concept_id", "device_exposure_start_date"),
-    "measurement": _Columns("measurement_concept_id", "measurement_date"),
-    "observation": _Columns("observation_concept_id", "observation_date"),
-    "visit_occurrence": _Columns("visit_concept_id", "visit_start_date", "visit_end_date"),
-}
-"""Table of the CDM -> its columns. A record without an end is one day."""
-
-CONDITIONS = _Columns("condition_concept_id", "condition_start_date", "condition_end_date")
-"""Of condition_occurrence, for eras."""
-
-
-def record_query(cdm: Cdm, work: Scratch, table: str, values: Sequence[str] = ()) -> str:
+def record_query(
+    cdm: Cdm,
+    work: Scratch,
+    table: str,
+    values: Sequence[str] = (),
+    days: DayRange = ALL_DAYS,
+) -> str:
     """Query of the records of a table: ``person_id, concept_id``, first day s and last day e.
 
     Eras that a CDM lacks are built from its records, 30 days apart at most. `values` are more
-    columns of the table; a note names those that it lacks.
+    columns of the table; a note names those that it lacks. Records of other than these `days` may
+    be missing.
     """
-    if table in ERAS and not cdm.n_rows(table):
+    if table in ERAS and not cdm.has_rows(table):
         return _built_eras(cdm, work, table)
     cdm.note_absent(table, values)
-    return _query(cdm, work, table, TABLES[table], values)
+    return _query(cdm, work, table, TABLES[table], values, days=days)
 
 
 def _query(
     cdm: Cdm,
     work: Scratch,
     table: str,
-    columns: _Columns,
+    columns: RecordColumns,
     values: Sequence[str] = (),
     *,
     needed: bool = False,
+    days: DayRange = ALL_DAYS,
 ) -> str:
     concept, start, end = columns
     optional = (*([] if end is None else [end]), *values)
-    view = cdm.view(table, ("person_id", concept, start), optional, needed=needed)
+    view = cdm.view(table, ("person_id", concept, start), optional, needed=needed, days=days)
     last = start
     if end is not None:
         note_backward(cdm, work, view, table, start, end)
@@ -83,9 +63,9 @@ def _query(
     )
 
 
-def inpatient_query(cdm: Cdm, work: Scratch, records: str) -> str:
-    """Those of some records that start within an inpatient visit of the person."""
-    visits = record_query(cdm, work, "visit_occurrence")
+def inpatient_query(cdm: Cdm, work: Scratch, records: str, days: DayRange = ALL_DAYS) -> str:
+    """Those of some records, of these `days`, that start within an inpatient visit."""
+    visits = record_query(cdm, work, "visit_occurrence", days=days)
     inpatient = ConceptSet(INPATIENT, descendants=ancestors_known(cdm)).stage(cdm, work)
     return (
         f"SELECT * FROM ({records}) r SEMI JOIN (SELECT v.* FROM ({visits}) v JOIN {inpatient} i "
@@ -96,7 +76,7 @@ def inpatient_query(cdm: Cdm, work: Scratch, records: str) -> str:
 def _built_eras(cdm: Cdm, work: Scratch, table: str) -> str:
     source = ERAS[table]
     names = {"table": Value("name", table), "source": Value("name", source)}
-    if not cdm.n_rows(source):
+    if not cdm.has_rows(source):
         cdm.note("missing_table", "the CDM has neither {table} nor {source}.", **names)
         return (
             "SELECT NULL::BIGINT AS person_id, NULL::BIGINT AS concept_id, NULL::DATE AS s, "

@@ -14,8 +14,10 @@ from riskset.cohort.adjustment import Adjustment
 from riskset.cohort.attrition_table import Attrition
 from riskset.cohort.population import Population
 from riskset.data.outcome import Surv
-from riskset.omop.cdm import Cdm, Scratch
+from riskset.omop.cdm import Cdm
+from riskset.omop.cdm_tables import ListedPeople
 from riskset.omop.events import Event, stage_deaths, stage_events
+from riskset.omop.scratch import Scratch
 from riskset.omop.settings import plain
 from riskset.omop.study_cohort import (
     StudyCohort,
@@ -221,6 +223,7 @@ class TimeAtRisk(Settings):
         CohortError
             Errors of reading tables; with `strict`, a status other than "ok".
         """
+        cdm.about(ListedPeople(cohort.table, "person_id", "index_date"))
         with cdm.noting() as heard, cdm.scratch() as work:
             rows = work.keep(f"SELECT *, treatment AS arm FROM {work.add(cohort.table)}")
             deaths = stage_deaths(cdm, work)

@@ -16,8 +16,9 @@ from dataclasses import dataclass
 
 from riskset._messages import Note, Value
 from riskset.omop.analyses import ANALYSES
-from riskset.omop.cdm import Cdm, Scratch
+from riskset.omop.cdm import Cdm
 from riskset.omop.groups import ancestors_known, ancestors_view, concept_view
+from riskset.omop.scratch import Scratch
 
 __all__ = [
     "SCORES",
@@ -285,7 +286,7 @@ def person_points(analysis_id: int) -> str | None:
 
 
 def _mappings_known(cdm: Cdm) -> bool:
-    return cdm.n_rows("concept_relationship") > 0 and cdm.n_rows("concept") > 0
+    return cdm.has_rows("concept_relationship") and cdm.has_rows("concept")
 
 
 def _by_concept(cdm: Cdm, work: Scratch, scores: Sequence[ScoreDefinition]) -> str:

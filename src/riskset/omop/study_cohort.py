@@ -8,8 +8,9 @@ from riskset._errors import CohortError, counted
 from riskset._messages import Note, Value
 from riskset.cohort.adjustment import Step
 from riskset.cohort.attrition_table import Attrition
-from riskset.omop.cdm import Cdm, Scratch
+from riskset.omop.cdm import Cdm
 from riskset.omop.concepts import ConceptSet
+from riskset.omop.scratch import Scratch
 
 __all__ = [
     "StudyCohort",

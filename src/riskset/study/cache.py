@@ -9,6 +9,7 @@ holds data of single people and must not be shared.
 import dataclasses
 import hashlib
 import json
+import shutil
 import time
 import types
 import typing
@@ -28,9 +29,11 @@ from riskset.data.documents import DAMAGED_ARCHIVE
 from riskset.data.writers import lock, replacing
 from riskset.results.columns import ResultRow
 
-__all__ = ["ResultT", "StepCache", "StepResult", "digest"]
+__all__ = ["SPILL", "ResultT", "StepCache", "StepResult", "digest"]
 
 FACTS = "facts"
+SPILL = "spill"
+"""The folder for what the embedded database cannot hold in memory."""
 CONTENT = 11
 """Version of what steps store; a result of another version is computed again."""
 
@@ -86,12 +89,31 @@ class StepCache:
             for unfinished in folder.glob(f".*{suffix}"):
                 unfinished.unlink()
         self._folder = folder
+        shutil.rmtree(self.place(SPILL), ignore_errors=True)  # of a run that was killed
         self._known: set[str] = set()
+        self._elsewhere: set[tuple[str, str]] = set()
         self.times: list[dict[str, object]] = []
 
     def close(self) -> None:
         """Let other runs have the folder."""
         self._lock.close()
+
+    def place(self, name: str) -> Path:
+        """A folder beside the results of the steps."""
+        return self._folder / name
+
+    def end(self, step: str, what: str, seconds: float, *, reused: bool, words: str = "") -> None:
+        """Record the time of a step that keeps its result elsewhere; `words` are shown for it."""
+        if not reused:
+            self._tell(f"{step} ({words or what})", seconds)
+        if (step, what) not in self._elsewhere or not reused:
+            self._elsewhere.add((step, what))
+            self._record(step, what, seconds, reused)
+
+    def _record(self, step: str, what: str, seconds: float, reused: bool) -> None:
+        self.times.append(
+            {"step": step, "what": what, "seconds": round(seconds, 3), "reused": reused}
+        )
 
     def path(self, name: str, key: str) -> Path:
         """Where a step keeps a further file."""
@@ -133,9 +155,7 @@ class StepCache:
             self._tell(f"{step} ({what})", seconds)
         if key not in self._known:
             self._known.add(key)
-            self.times.append(
-                {"step": step, "what": what, "seconds": round(seconds, 3), "reused": reused}
-            )
+            self._record(step, what, seconds, reused)
         return result
 
     def get_or_resume(

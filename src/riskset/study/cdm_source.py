@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from riskset._errors import InputError
 from riskset._messages import Sentence, Value
 from riskset._settings import as_dict
 from riskset._types import AnyArray
@@ -18,7 +17,6 @@ from riskset.cohort.population import Population
 from riskset.data.covariate_labels import CovariateLabels
 from riskset.data.design import Design
 from riskset.data.documents import checksum
-from riskset.omop.cdm import Cdm
 from riskset.omop.characteristics import characteristics
 from riskset.omop.concepts import ConceptSet
 from riskset.omop.covariates import Covariates
@@ -26,15 +24,15 @@ from riskset.omop.eligibility import Eligibility
 from riskset.omop.events import Diagnosis
 from riskset.omop.exposures import Cohorts, CohortTable, NewUserCohort
 from riskset.omop.risk import StudyPopulation, TimeAtRisk
-from riskset.omop.sources import is_file_name
 from riskset.omop.study_cohort import StudyCohort
 from riskset.results.rows import ConceptRow
 from riskset.study.cache import StepCache, StepResult, digest
+from riskset.study.cdm_opening import cohort_file, fetch, files_of, open_cdm
 from riskset.study.codes import Codes
 from riskset.study.cohort_records import StudyCohorts
+from riskset.study.data_sections import CdmData
 from riskset.study.sections import (
     Analysis,
-    CdmData,
     CdmExposure,
     CdmOutcome,
     Comparison,
@@ -43,10 +41,10 @@ from riskset.study.sections import (
 )
 from riskset.study.source import ComparisonCohort, EventWeeks, Followed, label_file
 from riskset.study.specification import Study
-from riskset.study.validation import file_fault
 from riskset.study.variables import Labels, label_people
+from riskset.warehouse.pull import Tell
 
-__all__ = ["CdmSource", "open_cdm"]
+__all__ = ["CdmSource"]
 
 WEEKS = 52
 """Before and after the index date, in which first outcomes are counted by week."""
@@ -100,33 +98,40 @@ class CodesStep(StepResult, step="codes"):
 
 
 class CdmSource:
-    """An OMOP CDM, as a `StudySource`. The cache keeps cohorts, covariates and follow-up."""
+    """An OMOP CDM, as a `StudySource`. The cache keeps cohorts, covariates and follow-up.
+
+    `progress` gets how far pulls from a database are.
+    """
 
     place = "the CDM"
     """What messages call the data."""
 
-    def __init__(self, study: Study, cache: StepCache) -> None:
+    def __init__(self, study: Study, cache: StepCache, progress: Tell = lambda pull: None) -> None:
         self._study, self._cache, data = study, cache, study.specification.data
         assert isinstance(data, CdmData)
         labels, faults = label_file(study)
         study.refuse(faults)
         self._covariate_labels = CovariateLabels.read(labels)
-        self._cdm = open_cdm(study)
+        self._cdm = open_cdm(study, cache, progress)
         try:
-            cohorts = _cohort_file(study, self._cdm)
-            files = _files_of(study.folder / data.cdm, self._cdm)
+            cohorts = cohort_file(study, self._cdm)
+            table: object = cohorts or data.cohort_table.lower()
+            fetch(study, self._cdm, table)
+            files = files_of(study, self._cdm)
             files += [] if cohorts is None else [cohorts]
             files += [] if labels is None else [labels]
             self.sources: list[dict[str, object]] = [
-                {"name": file.name, "fingerprint": checksum(file), "rows": None} for file in files
+                {"name": name, "fingerprint": fingerprint, "rows": None}
+                for name, fingerprint in (
+                    *((name, kept.checksum) for name, kept in sorted(self._cdm.pulled.items())),
+                    *((file.name, checksum(file)) for file in files),
+                )
             ]
         except BaseException:
             self.close()
             raise
         self.provenance = self._cdm.source_facts()
-        self._cohorts = StudyCohorts(
-            study.specification, study.folder, self._cdm, cohorts or data.cohort_table.lower()
-        )
+        self._cohorts = StudyCohorts(study.specification, study.folder, self._cdm, table)
         prints = [s["fingerprint"] for s in self.sources]
         self._print_of_labels = None if labels is None else prints[-1]
         fingerprints = prints if labels is None else prints[:-1]
@@ -472,73 +477,3 @@ def _problem(cohort: CohortStep) -> tuple[str, Sentence] | None:
 
 def _column(table: Any, name: str) -> Any:
     return table.column(name).to_numpy(zero_copy_only=False)
-
-
-def open_cdm(study: Study) -> Cdm:
-    """The CDM of a study; raises `InputError` if a table that it needs is absent, with the line."""
-    data = study.specification.data
-    assert isinstance(data, CdmData)
-    path = study.folder / data.cdm
-    if not path.exists():
-        study.refuse([file_fault(("data", "cdm"), path)])
-    try:
-        cdm = Cdm(
-            path,
-            schema=data.schema,
-            ignore=data.ignore,
-            memory_limit=data.memory_limit,
-            spill_folder=data.spill_folder and study.folder / data.spill_folder,
-        )
-    except InputError as error:
-        raise study.error("data", "cdm", error=error) from None
-    absent = [names for names in sorted(_needed(study)) if not any(map(cdm.has_table, names))]
-    if absent:
-        listed = "; it has no table ".join(" or ".join(names) for names in absent)
-        hint = f"there are: {', '.join(cdm.tables) or 'none'}."
-        cdm.close()
-        fault = InputError(f"{path.name or path} has no table {listed}.", hint=hint)
-        raise study.error("data", "cdm", error=fault)
-    return cdm
-
-
-def _cohort_file(study: Study, cdm: Cdm) -> Path | None:
-    """The file of the cohort table, where it is not a table of the CDM."""
-    data = study.specification.data
-    assert isinstance(data, CdmData)
-    if cdm.has_table(data.cohort_table) or not is_file_name(data.cohort_table):
-        return None
-    path = study.folder / data.cohort_table
-    if not path.is_file():
-        study.refuse([file_fault(("data", "cohort_table"), path)])
-    return path
-
-
-def _needed(study: Study) -> set[tuple[str, ...]]:
-    """Tables, or groups of tables of which one is enough, without which nobody is found."""
-    asked, data = study.specification, study.specification.data
-    assert isinstance(data, CdmData)
-    needed: set[tuple[str, ...]] = {("person",), ("observation_period",)}
-    for exposure in asked.exposures.values():
-        if isinstance(exposure, CdmExposure) and not exposure.is_cohort:
-            needed |= {((a.new_users or NewUsers()).source,) for a in asked.analyses.values()}
-    groups = (asked.exposures, asked.outcomes, asked.competing_events)
-    for member in (member for group in groups for member in group.values()):
-        if isinstance(member, Codes) and member.is_cohort:
-            is_made = member.definition is not None or data.cohort_definitions is not None
-            if not is_made and not is_file_name(data.cohort_table):
-                needed.add((data.cohort_table.lower(),))
-        elif isinstance(member, CdmOutcome) and not member.death:
-            needed.add(member.event_tables)
-    return needed
-
-
-def _files_of(path: Path, cdm: Cdm) -> list[Path]:
-    """The files of its tables; a folder may hold others, such as the results of a study."""
-    if not path.is_dir():
-        return [path]
-    return sorted(
-        file
-        for file in path.rglob("*")
-        if file.is_file()
-        and any(part.split(".")[0].lower() in cdm.tables for part in file.relative_to(path).parts)
-    )

@@ -16,14 +16,8 @@ from riskset.results.rows import ConceptRow
 from riskset.study.cache import StepCache, digest
 from riskset.study.cdm_source import CdmSource
 from riskset.study.codes import Codes
-from riskset.study.sections import (
-    Analysis,
-    CdmExposure,
-    CdmOutcome,
-    CohortMethodFiles,
-    Comparison,
-    CovariateSection,
-)
+from riskset.study.data_sections import CohortMethodFiles
+from riskset.study.sections import Analysis, CdmExposure, CdmOutcome, Comparison, CovariateSection
 from riskset.study.source import label_file
 from riskset.study.specification import Study
 from riskset.study.validation import file_fault

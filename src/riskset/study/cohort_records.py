@@ -13,7 +13,8 @@ from riskset.ohdsi.cohort_definitions import (
 from riskset.omop.cdm import Cdm
 from riskset.omop.events import CohortRecords
 from riskset.study.codes import Codes
-from riskset.study.sections import Analysis, CdmData, Specification
+from riskset.study.data_sections import CdmData
+from riskset.study.sections import Analysis, Specification
 
 __all__ = ["StudyCohorts", "defined_cohorts", "nesting_cohorts"]
 

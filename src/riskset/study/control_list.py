@@ -8,7 +8,8 @@ from riskset._errors import InputError
 from riskset._settings import INVALID, Fault
 from riskset.ohdsi.negative_controls import NegativeControl, read_negative_controls
 from riskset.study.codes import ControlList
-from riskset.study.sections import CdmOutcome, Specification, TableData
+from riskset.study.data_sections import TableData
+from riskset.study.sections import CdmOutcome, Specification
 
 __all__ = ["with_controls"]
 

@@ -15,15 +15,17 @@ from riskset.disclosure.people import share_data
 from riskset.results.folder import StudyResults, check_replaceable, write_results
 from riskset.results.rows import TABLES
 from riskset.study.cache import StepCache
-from riskset.study.cdm_source import CdmSource, open_cdm
+from riskset.study.cdm_opening import open_cdm
+from riskset.study.cdm_source import CdmSource
 from riskset.study.cohort_method_source import CohortMethodSource, open_files
+from riskset.study.data_sections import CdmData, CohortMethodFiles, TableData
 from riskset.study.narrative import study_document
 from riskset.study.result_rows import ResultRows
 from riskset.study.runner import StudyRunner
-from riskset.study.sections import CdmData, CohortMethodFiles, TableData
 from riskset.study.source import StudySource
 from riskset.study.specification import Study
 from riskset.study.table_source import TableSource
+from riskset.warehouse.pull import PullProgress
 
 __all__ = ["check_data", "run"]
 
@@ -104,7 +106,7 @@ def run(
     with (
         ProgressBar("study", progress) as bar,
         closing(StepCache(folder / "steps", bar.end_step)) as cache,
-        _source(study, cache) as source,
+        _source(study, cache, bar) as source,
     ):
         analyses = list(StudyRunner(study, source, cache, bar).run())
         sharing = study.specification.sharing
@@ -159,11 +161,20 @@ def check_data(study: Study) -> None:
 
 
 @contextmanager
-def _source(study: Study, cache: StepCache) -> Iterator[StudySource]:
+def _source(study: Study, cache: StepCache, bar: ProgressBar) -> Iterator[StudySource]:
     data = study.specification.data
     if isinstance(data, TableData):
         yield TableSource(study, cache)
         return
-    kind = CdmSource if isinstance(data, CdmData) else CohortMethodSource
-    with closing(kind(study, cache)) as source:
+
+    def tell(pull: PullProgress) -> None:
+        bar.update(0.0, f"pull {pull.words}")
+        if pull.is_done:
+            cache.end("pull", pull.table, pull.seconds, reused=pull.is_reused, words=pull.words)
+
+    if isinstance(data, CdmData):
+        opened: CdmSource = CdmSource(study, cache, tell)
+    else:
+        opened = CohortMethodSource(study, cache)
+    with closing(opened) as source:
         yield source

@@ -10,7 +10,8 @@ from riskset._settings import as_dict
 from riskset._time_units import DAYS_IN
 from riskset._version import __version__
 from riskset.cohort.settings import Trim
-from riskset.study.sections import Analysis, CdmData, CdmOutcome, TableData, TableOutcome
+from riskset.study.data_sections import CdmData, TableData
+from riskset.study.sections import Analysis, CdmOutcome, TableOutcome
 from riskset.study.specification import Study
 
 __all__ = ["analysis_words", "study_document", "versions"]

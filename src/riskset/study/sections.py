@@ -4,7 +4,6 @@ Sections that are settings of `riskset.cohort` or `riskset.omop` are those very 
 that add what only a file can say, such as names in place of arrays.
 """
 
-import datetime
 from collections.abc import Iterable, Iterator
 from typing import Literal
 
@@ -23,8 +22,6 @@ from riskset.cohort.settings import (
     Trim,
     Weight,
 )
-from riskset.data.database import checked_amount
-from riskset.imputation.settings import Imputation
 from riskset.model.penalty import L1, L2, Penalty
 from riskset.ohdsi.negative_controls import CONTROL_TABLES
 from riskset.omop.analyses import DEFAULT
@@ -35,19 +32,17 @@ from riskset.omop.events import CONDITIONS
 from riskset.omop.exposures import NewUserCohort
 from riskset.omop.risk import TimeAtRisk
 from riskset.study.codes import Codes, ControlList
+from riskset.study.data_sections import CdmData, CohortMethodFiles, TableData
 from riskset.study.report_sections import ReportOptions, Sharing, Table1Section, TargetTrial
 
 __all__ = [
     "NUMBERS",
     "YEAR",
     "Analysis",
-    "CdmData",
     "CdmExposure",
     "CdmOutcome",
-    "CohortMethodFiles",
     "Comparison",
     "CovariateSection",
-    "Data",
     "Exposure",
     "MatchSection",
     "NewUsers",
@@ -56,8 +51,6 @@ __all__ = [
     "PropensitySection",
     "Specification",
     "StratifySection",
-    "TableCovariates",
-    "TableData",
     "TableExposure",
     "TableOutcome",
     "TrimSection",
@@ -70,170 +63,6 @@ YEAR = "year"
 
 NUMBERS = ("age", YEAR)
 """Columns of a CDM that borders can part."""
-
-
-@settings
-class TableCovariates(Settings):
-    """Where the covariates of a table of people are."""
-
-    table: str | None = setting("long table (row, covariate, value), or a design (.rsd)", None)
-    covariate_columns: tuple[str, ...] | None = setting(
-        "the columns of the long table: that of the row, of the covariate and, unless all values "
-        "are 1, of the value; left out: OHDSI's rowId, covariateId and covariateValue",
-        None,
-    )
-    columns: tuple[str, ...] | None = setting(
-        "columns of the table of people; left out: all that have no other use, or none if there is "
-        "a long table",
-        None,
-    )
-    drop: tuple[str, ...] = setting("columns that are not covariates", ())
-    reference: dict[str, str] = setting(
-        "the reference levels of columns of text; left out: the first level of each", dict
-    )
-    missing: Literal["error", "indicator", "impute"] = setting(
-        "what to do with missing values: refuse them, give each column an indicator of them, or "
-        "impute them several times and pool the results",
-        "error",
-    )
-    impute: Imputation | None = setting(
-        "how missing values are imputed; left out: by the defaults", None
-    )
-    unknown_rows: Literal["error", "drop"] = setting(
-        "what to do with entries of people who are not in the table", "error"
-    )
-    duplicates: Literal["error", "sum", "max"] = setting(
-        "what to do with covariates that are given twice for one row", "error"
-    )
-
-    @property
-    def is_imputed(self) -> bool:
-        """Whether missing values are to be imputed."""
-        return self.missing == "impute"
-
-    @property
-    def imputation(self) -> Imputation:
-        """How they are imputed."""
-        return self.impute or Imputation()
-
-    def contradictions(self) -> Iterator[InputError]:
-        """Only columns of the table of people are imputed, if that is asked for."""
-        if self.is_imputed and self.table is not None:
-            yield bad_setting(
-                "missing",
-                "`missing: impute` needs all covariates in the table of people, but `table` names "
-                "another file.",
-                "put the covariates into columns of the table of people.",
-            )
-        if not self.is_imputed and self.impute is not None:
-            yield bad_setting(
-                "impute",
-                f"`impute` has settings, but `missing` is {self.missing}.",
-                "set missing: impute, or leave impute out.",
-            )
-
-
-@settings
-class Data(Settings):
-    """Keys that data of both kinds have."""
-
-    name: str | None = setting(
-        "the name of the data for readers; left out: the name of the file", None
-    )
-    description: str = setting("a description of the data", "")
-    covariate_labels: str | None = setting(
-        "a table of labels of covariates, with the columns `name`, `label`, `group`, `unit` and "
-        "`reference`",
-        None,
-    )
-    start: datetime.date | None = setting("the first day of the data", None)
-    end: datetime.date | None = setting("the last day of the data", None)
-
-    def contradictions(self) -> Iterator[InputError]:
-        """Data start before they end."""
-        if self.start is not None and self.end is not None and self.start > self.end:
-            yield bad_setting(
-                "end", f"the data end on {self.end}, before they start on {self.start}."
-            )
-
-
-@settings
-class TableData(Data):
-    """A table with one row for each exposure."""
-
-    people: str = setting("the table of people: CSV, Parquet, Arrow or DuckDB", kw_only=True)
-    treatment: str = setting("the column of the exposure of each row", kw_only=True)
-    table: str | None = setting("the name of the table in a DuckDB file", None)
-    id: str | None = setting("the column that identifies rows; required with a long table", None)
-    person: str | None = setting("the column that identifies people, if they may enter twice", None)
-    index_date: str | None = setting("the column of the index date, such as 2020-01-31", None)
-    time_unit: TimeUnit = setting(
-        "the unit of the times of outcomes; a year has 365.25 days", "days"
-    )
-    score: str | None = setting(
-        "the column of given propensity scores; riskset then fits none", None
-    )
-    covariates: TableCovariates = setting("where the covariates are", TableCovariates)
-
-
-@settings
-class CdmData(Data):
-    """An OMOP Common Data Model."""
-
-    cdm: str = setting(
-        "a folder or a zip archive of Parquet or CSV files, or a DuckDB file", kw_only=True
-    )
-    schema: str | tuple[str, ...] = setting(
-        "the schema of a DuckDB file, or several; each table comes from the first schema that has "
-        "it",
-        "main",
-    )
-    ignore: tuple[str, ...] = setting("tables that are treated as absent", ())
-    cohort_table: str = setting(
-        "table of the CDM, with its schema before a dot if that is another one, or a file, that "
-        "holds the cohorts of exposures and outcomes",
-        "cohort",
-    )
-    cohort_definitions: str | None = setting(
-        "a folder of cohort definitions, as CohortGenerator keeps them, from which the cohorts of "
-        "exposures and outcomes are made, instead of a cohort table",
-        None,
-    )
-    memory_limit: str | None = setting(
-        "the memory that the embedded database may use before it writes to disk, such as 8GB; "
-        "left out: 2GB",
-        None,
-    )
-    spill_folder: str | None = setting(
-        "the folder to which the database writes then; left out: the system's temporary folder",
-        None,
-    )
-
-    def contradictions(self) -> Iterator[InputError]:
-        """An amount of memory has a unit."""
-        yield from super().contradictions()
-        if self.memory_limit is not None:
-            try:
-                checked_amount(self.memory_limit)
-            except InputError as error:
-                yield bad_setting("memory_limit", error.message, error.hint)
-
-
-@settings
-class CohortMethodFiles(Data):
-    """Populations with outcomes and covariates, as R's CohortMethod saves them."""
-
-    cohort_method_data: str | tuple[str, ...] = setting(
-        "a file of saveCohortMethodData, or one for each comparison; exposures and outcomes are "
-        "cohorts of the files",
-        kw_only=True,
-    )
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The files."""
-        given = self.cohort_method_data
-        return (given,) if isinstance(given, str) else given
 
 
 @settings

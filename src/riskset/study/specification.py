@@ -11,7 +11,8 @@ import yaml
 from riskset._errors import InputError, counted
 from riskset._settings import Fault, Reader, as_dict
 from riskset.study.control_list import with_controls
-from riskset.study.sections import CohortMethodFiles, Specification
+from riskset.study.data_sections import CdmConnection, CohortMethodFiles
+from riskset.study.sections import Specification
 from riskset.study.validation import contradictions
 from riskset.study.yaml_document import YamlDocument
 
@@ -91,11 +92,15 @@ class Study:
     def settings(self) -> dict[str, Any]:
         """The specification with all defaults, as for JSON, with file names without folders.
 
-        Settings of the computer, such as memory, are left out.
+        Settings of the computer, such as memory, are left out, and of a connection all but the name
+        of the database.
         """
         asked = self.specification
         content: dict[str, Any] = json.loads(json.dumps(as_dict(asked), default=str))
         del content["defaults"]
+        source = getattr(self.specification.data, "cdm", None)
+        if isinstance(source, CdmConnection):
+            content["data"] |= {"cdm": source.name, "schema": content["data"]["cdm"]["schema"]}
         for name in ("memory_limit", "spill_folder"):
             content["data"].pop(name, None)
         named = ("people", "cdm", "cohort_table", "cohort_definitions")

@@ -35,15 +35,9 @@ from riskset.data.missing_values import MissingRule
 from riskset.imputation.chain import Chain
 from riskset.results.rows import ConceptRow
 from riskset.study.cache import StepCache, StepResult, digest
+from riskset.study.data_sections import TableData
 from riskset.study.imputation_step import ImputationStep, imputation_models, impute_covariates
-from riskset.study.sections import (
-    YEAR,
-    Analysis,
-    Comparison,
-    TableData,
-    TableExposure,
-    TableOutcome,
-)
+from riskset.study.sections import YEAR, Analysis, Comparison, TableExposure, TableOutcome
 from riskset.study.source import ComparisonCohort, Followed, label_file
 from riskset.study.specification import Study
 from riskset.study.validation import file_fault, name_fault

@@ -13,17 +13,15 @@ from riskset.omop.characteristics import CHARACTERISTICS
 from riskset.omop.events import Diagnosis
 from riskset.study.codes import Codes
 from riskset.study.cohort_records import defined_cohorts, nesting_cohorts
+from riskset.study.data_sections import CdmConnection, CdmData, CohortMethodFiles, TableData
 from riskset.study.sections import (
     NUMBERS,
     YEAR,
     Analysis,
-    CdmData,
     CdmExposure,
     CdmOutcome,
-    CohortMethodFiles,
     CovariateSection,
     Specification,
-    TableData,
     TableExposure,
 )
 
@@ -154,6 +152,21 @@ def _of_cohort_method(specification: Specification) -> Iterator[Fault]:
                 yield Fault(("analyses", name, section), message, hint)
 
 
+def _of_definitions_in_a_database(specification: Specification, data: CdmData) -> Iterator[Fault]:
+    """A definition may look at the records of everybody, who are not pulled."""
+    places: list[KeyPath] = []
+    if data.cohort_definitions is not None:
+        places.append(("data", "cohort_definitions"))
+    for group in GROUPS:
+        for name, member in _valid(getattr(specification, group)):
+            if isinstance(member, Codes) and member.definition is not None:
+                places.append((group, name, "definition"))
+    for place in places:
+        message = "cohorts of a database are made there, and not from definitions."
+        hint = "let ATLAS make them, and name their table as `cohort_table` and their `cohort`."
+        yield Fault(place, message, hint)
+
+
 def _of_imputation(specification: Specification) -> Iterator[Fault]:
     """What Rubin's rules cannot pool: they need a standard error in every completed data set."""
     data = specification.data
@@ -188,6 +201,8 @@ def _of_imputation(specification: Specification) -> Iterator[Fault]:
 def _of_cohorts(specification: Specification, data: CdmData, folder: Path) -> Iterator[Fault]:
     """Cohorts that are made from definitions, which must be there and be understood."""
     place = ("data", "cohort_definitions")
+    if isinstance(data.cdm, CdmConnection):
+        yield from _of_definitions_in_a_database(specification, data)
     try:
         known = defined_cohorts(data, folder)
     except InputError as error:

@@ -12,7 +12,7 @@ import numpy as np
 
 from riskset._types import AnyArray
 from riskset.data.design import Design
-from riskset.study.sections import TableData
+from riskset.study.data_sections import TableData
 from riskset.study.specification import Study
 from riskset.study.validation import name_fault
 
