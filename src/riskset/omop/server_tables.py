@@ -226,10 +226,11 @@ class ServerTables:
         """The statement that finds people; raises `CohortError` if their table is not there."""
         table = self._tables.get(some.table.lower())
         if table is None:
+            known = sorted(name for name in self._tables if "." not in name)
             raise CohortError(
                 "MissingTable",
                 f"{self._warehouse.shown} has no table {some.table}.",
-                hint=f"there are: {', '.join(sorted(n for n in self._tables if '.' not in n)) or 'none'}.",
+                hint=f"there are: {', '.join(known) or 'none'}.",
                 details={"table": some.table},
             )
         for column in (some.column, some.person, some.day):
