@@ -4,8 +4,8 @@ COPY pyproject.toml README.md LICENSE /build/
 COPY src /build/src
 RUN pip install --no-cache-dir /build \
     && rm -rf /build \
-    && useradd --create-home riskset
+    && useradd --create-home --uid 1000 riskset
 # Kernels are compiled for the processor that runs the image, into this user's cache.
-USER riskset
+USER 1000
 WORKDIR /data
 ENTRYPOINT ["riskset"]

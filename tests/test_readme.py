@@ -3,6 +3,7 @@
 import re
 import shlex
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -102,3 +103,12 @@ def test_make_targets_exist() -> None:
     assert {"demo", "test"} <= targets
     for target in targets:
         assert re.search(rf"^{target}:", makefile, flags=re.MULTILINE)
+
+
+def test_a_source_distribution_has_what_its_pages_and_tests_use() -> None:
+    """The readme builds an image from it, and CONTRIBUTING runs its checks."""
+    build = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["hatch"]["build"]
+    included = build["targets"]["sdist"]["include"]
+    needed = {"src", "tests", "bench", "docs", "Makefile", "Dockerfile", ".dockerignore", ".ci"}
+    assert needed <= set(included)
+    assert [name for name in included if not (ROOT / name).exists()] == []
