@@ -19,6 +19,7 @@ from riskset._version import __version__
 from riskset.cli.bench import bench
 from riskset.cli.curves import curves
 from riskset.cli.demo import demo
+from riskset.cli.federate import federate
 from riskset.cli.fit import fit
 from riskset.cli.info import info
 from riskset.cli.network import network
@@ -43,6 +44,7 @@ for command in (fit, path, predict, curves, simulate, demo, info):
     app.command()(command)
 app.add_typer(study, name="study")
 app.add_typer(network, name="network")
+app.add_typer(federate, name="federate")
 app.add_typer(bench, name="bench")
 
 

@@ -228,7 +228,7 @@ def profile(
         maximum=curve.maximum.at,
         log_likelihood_maximum=curve.maximum.value,
         error=found.error if good.all() else float("inf"),
-        label=model._columns.texts([str(parameter)])[0],
+        label=data.columns.texts([str(parameter)])[0],
         _source=source,
         _column=column,
         _library=frame_library(X),

@@ -1,0 +1,539 @@
+"""One model over several sites, by files that go back and forth.
+
+The folder of the coordinator has::
+
+    fit.json                      what is fitted, and the sites
+    round-001/question.json       for every site
+    round-001/<site>.json         the answers
+    ...
+    result.json                   the fit, when its certificate holds
+
+A step of the coordinator runs the minimisation from its beginning, with the answers that are there,
+up to the first question without answers. The minimisation is deterministic, so it asks the same
+questions again; a question is known by its content.
+"""
+
+import json
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from riskset._errors import InputError
+from riskset._messages import counted
+from riskset._runtime import one_blas_thread
+from riskset._types import Features
+from riskset._version import __version__
+from riskset.data.documents import parse_json
+from riskset.data.writers import write_json
+from riskset.infer.variance import Covariance, among, generalized_inverse
+from riskset.model.penalty import L1, L2, ElasticNet, Penalty
+from riskset.network.federated_problem import FederatedMinimisation, FederatedProblem
+from riskset.network.messages import Secret, digest, read_message, write_message
+from riskset.network.site_answers import MODELS, SiteData
+from riskset.solve.fit import minimise
+from riskset.solve.optimality import in_stored_units
+from riskset.solve.result import Solution
+
+__all__ = ["FederatedFit", "FederatedRound", "answer_question", "next_round", "start_federation"]
+
+FIT, QUESTION, RESULT = "fit.json", "question.json", "result.json"
+MIN_CELL_COUNT = 5
+PENALTIES: dict[str, type[Penalty]] = {"L1": L1, "L2": L2, "ElasticNet": ElasticNet}
+
+
+@dataclass(frozen=True)
+class FederatedFit:
+    """A model that was fitted over several sites.
+
+    Attributes
+    ----------
+    covariates : tuple of str
+    strengths : tuple of float
+        Strengths of the penalty, in the order of the fits; one 0 without a penalty.
+    coef : (k, p) list of float
+        Coefficients at each strength, per unit of each covariate as given.
+    standard_error : (p,) list of float or None, or None
+        Of a fit without a penalty, from the inverse information; None where a coefficient is not
+        identified.
+    log_likelihood, kkt : (k,) list of float
+        Log likelihood and relative residual of the optimality conditions.
+    status : (k,) list of str
+        As `Cox.status_`.
+    n_rounds, n_bytes : int
+        Questions, and bytes of all questions and answers.
+    n_rows, n_events : int
+        Of all sites.
+
+    Examples
+    --------
+    >>> import riskset as rs
+    >>> fit = rs.network.FederatedFit(("age",), (0.0,), [[0.1]], [0.02], [-80.5], [1e-12],
+    ...                               ["converged"], 4, 9000, 200, 40)
+    >>> fit.coef[0][0] / fit.standard_error[0]
+    5.0
+    """
+
+    covariates: tuple[str, ...]
+    strengths: tuple[float, ...]
+    coef: list[list[float]]
+    standard_error: list[float | None] | None
+    log_likelihood: list[float]
+    kkt: list[float]
+    status: list[str]
+    n_rounds: int
+    n_bytes: int
+    n_rows: int
+    n_events: int
+
+
+@dataclass(frozen=True)
+class FederatedRound:
+    """Where a federated fit stands.
+
+    Attributes
+    ----------
+    number : int
+        Number of the round.
+    question : Path or None
+        The question that all sites answer next; None if the fit has ended.
+    waiting : tuple of str
+        Sites whose answers are missing.
+    result : FederatedFit or None
+
+    Examples
+    --------
+    >>> import riskset as rs
+    >>> rs.network.FederatedRound(2, None, (), None).waiting
+    ()
+    """
+
+    number: int
+    question: Path | None
+    waiting: tuple[str, ...]
+    result: FederatedFit | None
+
+
+class _Pending(Exception):  # noqa: N818  (no error: the fit goes on in the next round)
+    """A question that the sites have not answered yet."""
+
+    def __init__(self, body: dict[str, Any]) -> None:
+        super().__init__()
+        self.body = body
+
+
+def start_federation(
+    folder: str | Path,
+    sites: Sequence[str],
+    *,
+    model: str = "cox",
+    penalty: Penalty | None = None,
+    strengths: Sequence[float] = (),
+    left_out: Sequence[str] = (),
+    tol: float = 1e-8,
+    max_iter: int = 200,
+    secret: Secret | str | Path | None = None,
+    **options: Any,
+) -> FederatedRound:
+    r"""Begin a fit over several sites, stratified by site, and write the first question.
+
+    The log likelihood is the sum of those of the sites,
+    :math:`\ell(\beta) = \sum_s \ell_s(\beta)`, because every site is a stratum of its own (or
+    several, with the strata of its data). Each round the sites get coefficients and answer with
+    gradients, sums and the information. The minimiser is that of `riskset.Cox`.
+
+    Parameters
+    ----------
+    folder : str or Path
+        A new folder, which holds all messages.
+    sites : sequence of str
+        Names of the sites.
+    model : {"cox", "finegray"}
+        Fine and Gray's model estimates the distribution of censoring at each site.
+    penalty : L1, L2, ElasticNet or None
+    strengths : sequence of float
+        Strengths of a path of penalties, the strongest first. Default: the strength of `penalty`.
+    left_out : sequence of str
+        Covariates that no site uses, such as those that few people of a site have.
+    tol, max_iter
+        As for `Cox`.
+    secret : str, Path or None
+        The file of the secret. Default: the variable RISKSET_NETWORK_SECRET.
+    **options
+        Further options of `Cox` or `FineGray`, such as ``ties="efron"``.
+
+    Returns
+    -------
+    FederatedRound
+
+    Raises
+    ------
+    InputError
+        If the folder is not empty, or a name or an option cannot be used.
+
+    References
+    ----------
+    Lu, Wang, Xia, Ohno-Machado and Jiang (2015), WebDISCO: a web service for distributed Cox model
+    learning without patient-level data sharing, Journal of the American Medical Informatics
+    Association 22, 1212-1219, doi:10.1093/jamia/ocv083.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from pathlib import Path
+    >>> import riskset as rs
+    >>> os.environ["RISKSET_NETWORK_SECRET"] = "a secret that no site tells others"
+    >>> data = rs.simulate_cox(400, 3, 1.0, seed=1)
+    >>> halves = {"north": slice(0, 200), "south": slice(200, 400)}
+    >>> with tempfile.TemporaryDirectory() as place:
+    ...     now = rs.network.start_federation(Path(place) / "fit", list(halves))
+    ...     while now.question is not None:
+    ...         for site, rows in halves.items():
+    ...             y = rs.Surv(data.time[rows], data.event[rows])
+    ...             rs.network.answer_question(now.question, data.X[rows], y, site=site)
+    ...         now = rs.network.next_round(Path(place) / "fit")
+    >>> now.result.status
+    ['converged']
+    """
+    place = Path(folder)
+    if place.exists() and any(place.iterdir()):
+        raise InputError(f"{str(place)!r} is not empty.", hint="name a new folder.")
+    names = [str(name) for name in sites]
+    if len(names) < 2 or len(set(names)) < len(names) or not all(map(_is_name, names)):
+        raise InputError(
+            f"`sites` must be two or more different names of letters, digits, - and _, but it is "
+            f"{names!r}.",
+            hint="they are names of files, too.",
+        )
+    if model not in MODELS:
+        raise InputError.wrong_option("model", model, tuple(MODELS))
+    MODELS[model](**options)  # options that it does not have are an error here
+    values = [float(s) for s in strengths]
+    if penalty is not None and not values:
+        values = [penalty.strength]
+    if penalty is None and values:
+        raise InputError("`strengths` are those of a penalty.", hint="give `penalty`, too.")
+    settings = {
+        "id": secrets.token_hex(16),
+        "riskset": __version__,
+        "sites": names,
+        "model": model,
+        "options": options,
+        "penalty": None if penalty is None else _penalty_document(penalty),
+        "strengths": values,
+        "left_out": list(left_out),
+        "tol": tol,
+        "max_iter": max_iter,
+    }
+    key = secret if isinstance(secret, Secret) else Secret(secret)
+    place.mkdir(parents=True, exist_ok=True)
+    write_json(place / FIT, settings)
+    return _Coordinator(place, settings, key).step()
+
+
+def next_round(folder: str | Path, *, secret: Secret | str | Path | None = None) -> FederatedRound:
+    """Read the answers, and write the next question or the result.
+
+    Parameters
+    ----------
+    folder : str or Path
+        The folder of `start_federation`, with the answers of the latest round beside its question.
+    secret : str, Path or None
+        As for `start_federation`.
+
+    Returns
+    -------
+    FederatedRound
+        With the sites whose answers are missing, if some are.
+
+    Raises
+    ------
+    InputError
+        If an answer was changed, is signed with another secret, or belongs to another question,
+        round or site; if the data of a site changed; if sites have different covariates.
+
+    Examples
+    --------
+    See `start_federation`.
+
+    >>> import riskset as rs
+    >>> try:
+    ...     rs.network.next_round("no-such-folder")
+    ... except rs.InputError as error:
+    ...     print(error.message)
+    'no-such-folder' has no federated fit.
+    """
+    place = Path(folder)
+    if not (place / FIT).is_file():
+        raise InputError(
+            f"{str(place)!r} has no federated fit.", hint="start one with `riskset federate start`."
+        )
+    settings = parse_json((place / FIT).read_bytes())
+    key = secret if isinstance(secret, Secret) else Secret(secret)
+    return _Coordinator(place, settings, key).step()
+
+
+def answer_question(
+    question: str | Path,
+    X: object,
+    y: object = None,
+    *,
+    site: str,
+    out: str | Path | None = None,
+    min_cell_count: int = MIN_CELL_COUNT,
+    secret: Secret | str | Path | None = None,
+) -> Path:
+    """Answer a question at a site, with sums over all its rows.
+
+    Parameters
+    ----------
+    question : str or Path
+        The file of the question.
+    X, y
+        The rows of the site, as for `Cox.fit`.
+    site : str
+        Name of the site.
+    out : str or Path, optional
+        File of the answer. Default: ``<site>.json`` beside the question.
+    min_cell_count : int
+        The site does not answer if fewer rows, events, or rows that differ in a covariate are
+        behind a sum, unless there are none.
+    secret : str, Path or None
+        As for `start_federation`.
+
+    Returns
+    -------
+    Path
+        The file of the answer.
+
+    Raises
+    ------
+    InputError
+        If the question was changed, is signed with another secret or is for other sites; if few
+        people would be behind a sum, or the coefficients single out people.
+
+    Examples
+    --------
+    See `start_federation`.
+
+    >>> import os
+    >>> import riskset as rs
+    >>> os.environ["RISKSET_NETWORK_SECRET"] = "a secret that no site tells others"
+    >>> try:
+    ...     rs.network.answer_question("none.json", [[1.0]], rs.Surv([1], [1]), site="north")
+    ... except rs.InputError as error:
+    ...     print(error.message)
+    there is no message 'none.json'.
+    """
+    key = secret if isinstance(secret, Secret) else Secret(secret)
+    path = Path(question)
+    message = read_message(path, "question", key)
+    settings, body = message["fit"], message["body"]
+    if site not in settings["sites"]:
+        raise InputError.unknown_name("site", site, settings["sites"], place=path.name)
+    if settings["riskset"] != __version__:
+        raise InputError(
+            f"the question comes from riskset {settings['riskset']}, but this is {__version__}.",
+            hint="install the same version everywhere.",
+        )
+    data = SiteData.of(site, settings, (X, y), min_cell_count)
+    facts = data.facts()
+    answer = {
+        "kind": "answer",
+        "fit": settings["id"],
+        "round": message["round"],
+        "site": site,
+        "question": digest(message),
+        "data": key.of_data(digest(facts)),
+        "body": _body(data, facts, body),
+    }
+    target = path.with_name(f"{site}.json") if out is None else Path(out)
+    write_message(target, answer, key)
+    return target
+
+
+def _body(data: SiteData, facts: dict[str, Any], asked: Mapping[str, Any]) -> dict[str, Any]:
+    if asked["ask"] == "facts":
+        return facts
+    if asked["ask"] == "variation":
+        weights = np.array(asked["weights"], dtype=np.float64)
+        return {"varies": data.variation(weights, float(asked["tolerance"]))}
+    coef = np.array(asked["coef"], dtype=np.float64)
+    if coef.size != data.design.n_features:
+        raise InputError(
+            f"the question has {counted(coef.size, 'coefficient')}, but the site {data.site!r} has "
+            f"{counted(data.design.n_features, 'covariate')}.",
+            hint="answer all questions of a fit with the same data.",
+        )
+    return data.evaluation(coef, np.array(asked["columns"], dtype=np.int64))
+
+
+class _Coordinator:
+    """Rounds of one fit."""
+
+    def __init__(self, folder: Path, settings: Mapping[str, Any], secret: Secret) -> None:
+        self._folder, self._settings, self._secret = folder, settings, secret
+        self._names: list[str] = list(settings["sites"])
+        self._answers: dict[str, list[dict[str, Any]]] = {}
+        self._marks: dict[str, str] = {}
+        self._n_rounds = self._n_bytes = 0
+
+    def step(self) -> FederatedRound:
+        """Take all answers, and go on as far as they lead."""
+        while self._place(self._n_rounds + 1).is_file():
+            missing = self._take(self._n_rounds + 1)
+            if missing:
+                number = self._n_rounds + 1
+                return FederatedRound(number, self._place(number), missing, None)
+            self._n_rounds += 1
+        try:
+            found = self._fit()
+        except _Pending as pending:
+            return self._ask_next(pending.body)
+        document = asdict(found)
+        write_json(self._folder / RESULT, document)
+        return FederatedRound(self._n_rounds, None, (), found)
+
+    def _place(self, number: int) -> Path:
+        return self._folder / f"round-{number:03d}" / QUESTION
+
+    def _ask_next(self, body: dict[str, Any]) -> FederatedRound:
+        number = self._n_rounds + 1
+        path = self._place(number)
+        path.parent.mkdir(exist_ok=True)
+        known = ("id", "riskset", "sites", "model", "options", "left_out")
+        message = {
+            "kind": "question",
+            "round": number,
+            "fit": {name: self._settings[name] for name in known},
+            "body": body,
+        }
+        write_message(path, message, self._secret)
+        return FederatedRound(number, path, tuple(self._names), None)
+
+    def _take(self, number: int) -> tuple[str, ...]:
+        """Take the answers of a round; the sites that have not answered."""
+        path = self._place(number)
+        question = read_message(path, "question", self._secret)
+        wanted = digest(question)
+        self._n_bytes += path.stat().st_size * len(self._names)
+        found, missing = [], []
+        for name in self._names:
+            file = path.with_name(f"{name}.json")
+            if not file.is_file():
+                missing.append(name)
+                continue
+            answer = read_message(file, "answer", self._secret)
+            self._check(answer, name, number, wanted, file)
+            self._n_bytes += file.stat().st_size
+            found.append(answer["body"])
+        if not missing:
+            self._answers[_key(question["body"])] = found
+        return tuple(missing)
+
+    def _check(
+        self, answer: Mapping[str, Any], name: str, number: int, wanted: str, file: Path
+    ) -> None:
+        """Refuse an answer to something else, and of data that changed."""
+        for what, given, own in (
+            ("fit", answer["fit"], self._settings["id"]),
+            ("site", answer["site"], name),
+            ("round", answer["round"], number),
+            ("question", answer["question"], wanted),
+        ):
+            if given != own:
+                raise InputError(
+                    f"{str(file)!r} is the answer of another {what}"
+                    + (f": {given!r}, not {own!r}." if what in ("site", "round") else "."),
+                    hint="let the site answer the question of this round.",
+                )
+        known = self._marks.setdefault(name, answer["data"])
+        if answer["data"] != known:
+            raise InputError(
+                f"the data of the site {name!r} changed between the rounds.",
+                hint="start again, with the same data at every round.",
+            )
+
+    def _ask(self, body: dict[str, Any]) -> list[dict[str, Any]]:
+        key = _key(body)
+        if key not in self._answers:
+            raise _Pending(body)
+        return self._answers[key]
+
+    @one_blas_thread
+    def _fit(self) -> FederatedFit:
+        """The whole fit, or the first question that is not answered."""
+        problem = FederatedProblem.of(self._ask, self._names)
+        penalty = self._settings["penalty"]
+        kinds = [None] if penalty is None else self._penalties(penalty)
+        solutions: list[Solution] = []
+        aliased = None
+        for kind in kinds:
+            p = problem.design.n_features
+            given = (
+                (np.zeros(p), np.zeros(p)) if kind is None else kind.arrays(problem.design.names)
+            )
+            _, solution = minimise(
+                problem,
+                *in_stored_units(problem.design, *given),
+                tol=float(self._settings["tol"]),
+                max_iter=int(self._settings["max_iter"]),
+                start=solutions[-1] if solutions else None,
+                aliased=aliased,
+                method=FederatedMinimisation,
+            )
+            solutions.append(solution)
+        return self._result(problem, solutions, None if penalty is not None else solutions[0])
+
+    def _penalties(self, document: Mapping[str, Any]) -> list[Penalty]:
+        options = {name: value for name, value in document.items() if name != "kind"}
+        one = PENALTIES[document["kind"]](**options)
+        return [one.with_strength(s) for s in self._settings["strengths"]]
+
+    def _result(
+        self, problem: FederatedProblem, solutions: Sequence[Solution], free: Solution | None
+    ) -> FederatedFit:
+        rows = problem.block_rows
+        return FederatedFit(
+            problem.design.names,
+            tuple(self._settings["strengths"]) or (0.0,),
+            [one.coef.tolist() for one in solutions],
+            None if free is None else _standard_errors(problem, free),
+            [float(one.log_likelihood) for one in solutions],
+            [float(one.kkt) for one in solutions],
+            [str(one.status) for one in solutions],
+            self._n_rounds,
+            self._n_bytes,
+            problem.design.n_rows,
+            int(rows.n_events),
+        )
+
+
+def _standard_errors(problem: FederatedProblem, solution: Solution) -> list[float | None]:
+    """From the inverse information at the answer."""
+    design = problem.design
+    columns = np.flatnonzero(~solution.aliased)
+    beta: Features = solution.coef * design.scale
+    now = problem.block_rows.evaluate_at(beta)
+    information = problem.information(beta, columns, now)
+    inverse = among(
+        generalized_inverse(information, now.expected_squares[columns]), columns, design.n_features
+    )
+    found = Covariance("model", np.arange(design.n_features), inverse, inverse.matrix, design.scale)
+    return [float(v) if np.isfinite(v) else None for v in found.standard_error]
+
+
+def _penalty_document(penalty: Penalty) -> dict[str, Any]:
+    kind = type(penalty).__name__
+    return {"kind": kind, **json.loads(json.dumps(penalty.get_params(deep=False), default=list))}
+
+
+def _is_name(name: str) -> bool:
+    return bool(name) and all(c.isalnum() or c in "-_" for c in name) and name.lower() != "question"
+
+
+def _key(body: Mapping[str, Any]) -> str:
+    return digest(body)

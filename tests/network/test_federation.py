@@ -1,0 +1,309 @@
+"""One model over sites: the pooled stratified fit, and messages that are refused."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from typer.testing import CliRunner
+
+import riskset as rs
+from network.simulated import of_site
+from network.test_pooling import POOLED
+from riskset.cli.main import app
+from riskset.network import answer_question, next_round, start_federation
+from riskset.network.messages import Secret
+
+SITES = ("a", "b", "c", "d", "e")
+N = 1500
+
+
+def people():
+    """Columns of different size, of which one is far from 0, and competing events."""
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=(N, 6)) * [1, 10, 0.1, 1, 1, 1] + [0, 60, 0, 0, 2000, 0]
+    x[:, 3], x[:, 5] = rng.random(N) < 0.3, rng.random(N) < 0.15
+    eta = (x - x.mean(axis=0)) @ [0.3, 0.02, 1.0, -0.5, 0.0, 0.4]
+    t, c = rng.exponential(1 / np.exp(eta)), rng.exponential(1, N)
+    event = (t <= c).astype(int)
+    code = np.where((rng.random(N) < 0.3) & (event == 0), 2, event)
+    return x, np.round(np.minimum(t, c), 2), event, code, rng.integers(0, len(SITES), N)
+
+
+X, TIME, EVENT, CODE, SITE = people()
+
+
+@pytest.fixture(autouse=True)
+def secret(monkeypatch):
+    monkeypatch.setenv("RISKSET_NETWORK_SECRET", "s" * 32)
+
+
+def rows(k, event=EVENT):
+    own = k == SITE
+    return X[own], rs.Surv(TIME[own], event[own])
+
+
+def answer_all(now, event=EVENT, **options):
+    for k, name in enumerate(SITES):
+        answer_question(now.question, *rows(k, event), site=name, **options)
+
+
+def fitted(place, event=EVENT, **options):
+    now = start_federation(place / "fit", SITES, **options)
+    while now.question is not None:
+        answer_all(now, event)
+        now = next_round(place / "fit")
+    return now.result
+
+
+@pytest.mark.parametrize("ties", ["breslow", "efron"])
+def test_cox_is_the_pooled_stratified_fit(tmp_path, ties):
+    found = fitted(tmp_path, ties=ties)
+    pooled = rs.Cox(ties=ties).fit(X, rs.Surv(TIME, EVENT), strata=SITE)
+    assert found.status == ["converged"]
+    assert_allclose(found.coef[0], pooled.coef_, rtol=0, atol=1e-8)
+    assert_allclose(found.standard_error, pooled.standard_error_, rtol=1e-8)
+    assert_allclose(found.log_likelihood[0], pooled.log_likelihood_, rtol=1e-12)
+    assert found.kkt[0] <= 1e-8
+    assert (found.n_rows, found.n_events) == (N, EVENT.sum())
+    assert found.n_rounds <= 8
+
+
+def test_the_pooled_fit_of_r(tmp_path):
+    """`coxph` stratified by site; two sites have no outcome in one arm."""
+    now = start_federation(tmp_path / "fit", SITES)
+    while now.question is not None:
+        for k, name in enumerate(SITES, start=1):
+            answer_question(now.question, *of_site(k), site=name, min_cell_count=0)
+        now = next_round(tmp_path / "fit")
+    assert_allclose(now.result.coef[0], POOLED[0], atol=1e-8)
+
+
+def test_fine_gray_weighs_by_the_censoring_of_each_site(tmp_path):
+    found = fitted(tmp_path, CODE, model="finegray")
+    pooled = rs.FineGray(censoring_group=SITE).fit(X, rs.Surv(TIME, CODE), strata=SITE)
+    assert_allclose(found.coef[0], pooled.coef_, rtol=0, atol=1e-8)
+
+
+@pytest.mark.parametrize(
+    "penalty",
+    [rs.L1(30.0, unpenalized=["x3"]), rs.L2(30.0), rs.ElasticNet(strength=30.0, l1_ratio=0.5)],
+)
+def test_the_same_path_of_penalties(tmp_path, penalty):
+    strengths = [60.0, 20.0, 5.0]
+    found = fitted(tmp_path, penalty=penalty, strengths=strengths)
+    assert found.standard_error is None
+    for coef, strength in zip(found.coef, strengths, strict=True):
+        pooled = rs.Cox(penalty.with_strength(strength)).fit(X, rs.Surv(TIME, EVENT), strata=SITE)
+        assert_allclose(coef, pooled.coef_, rtol=0, atol=1e-7)
+        assert ((np.array(coef) == 0) == (pooled.coef_ == 0)).all()
+
+
+def test_with_information_of_the_working_set_alone(tmp_path, monkeypatch):
+    monkeypatch.setattr("riskset.network.federated_problem.MAX_FULL_INFORMATION", 3)
+    found = fitted(tmp_path)
+    pooled = rs.Cox().fit(X, rs.Surv(TIME, EVENT), strata=SITE)
+    assert_allclose(found.coef[0], pooled.coef_, rtol=0, atol=1e-8)
+
+
+def test_answers_have_no_number_for_each_person(tmp_path):
+    """Their size depends on the number of covariates alone."""
+    now = start_federation(tmp_path / "fit", SITES)
+    for _ in range(2):
+        answer_all(now)
+        body = json.loads((now.question.parent / "a.json").read_text())["body"]
+        assert all(len(v) <= 6 * 7 / 2 for v in body.values() if isinstance(v, list))
+        now = next_round(tmp_path / "fit")
+    reach = json.loads((tmp_path / "fit/round-001/a.json").read_text())["body"]["reach"]
+    assert all(float(np.log2(one)).is_integer() for one in reach)
+
+
+def test_sites_that_have_not_answered_are_named(tmp_path):
+    now = start_federation(tmp_path / "fit", SITES)
+    answer_question(now.question, *rows(0), site="a")
+    again = next_round(tmp_path / "fit")
+    assert again.question == now.question
+    assert again.waiting == SITES[1:]
+
+
+def begun(place):
+    """A fit whose first round is answered, and the question of the second."""
+    answer_all(start_federation(place / "fit", SITES))
+    return next_round(place / "fit").question
+
+
+def test_a_changed_message_is_refused(tmp_path):
+    question = begun(tmp_path)
+    text = question.read_text()
+    question.write_text(text.replace("0.0", "0.5", 1))
+    with pytest.raises(rs.InputError, match="the signature of .* does not fit"):
+        answer_question(question, *rows(0), site="a")
+    question.write_text(text)
+    answer = answer_question(question, *rows(0), site="a")
+    answer.write_text(answer.read_text().replace('"log_likelihood": -', '"log_likelihood": -1'))
+    with pytest.raises(rs.InputError, match="does not fit"):
+        next_round(tmp_path / "fit")
+
+
+def test_another_secret_is_refused(tmp_path):
+    question = begun(tmp_path)
+    (tmp_path / "key").write_text("another secret, also long")
+    with pytest.raises(rs.InputError, match="another secret"):
+        answer_question(question, *rows(0), site="a", secret=tmp_path / "key")
+
+
+@pytest.mark.parametrize("text", ["", "short"])
+def test_a_secret_must_be_long(tmp_path, monkeypatch, text):
+    (tmp_path / "key").write_text(text)
+    with pytest.raises(rs.InputError, match="no secret of 16 bytes"):
+        Secret(tmp_path / "key")
+    monkeypatch.setenv("RISKSET_NETWORK_SECRET", text)
+    with pytest.raises(rs.InputError, match="the variable RISKSET_NETWORK_SECRET"):
+        Secret()
+    monkeypatch.setenv("RISKSET_NETWORK_SECRET", "s" * 32)
+    assert "sss" not in repr(Secret())
+
+
+def test_an_answer_of_an_earlier_round_is_refused(tmp_path):
+    question = begun(tmp_path)
+    shutil.copy(tmp_path / "fit/round-001/a.json", question.with_name("a.json"))
+    with pytest.raises(rs.InputError, match="the answer of another round: 1, not 2"):
+        next_round(tmp_path / "fit")
+
+
+def test_an_answer_of_another_fit_or_site_is_refused(tmp_path):
+    question = begun(tmp_path)
+    other = begun(tmp_path / "second")
+    answer_question(other, *rows(0), site="a", out=question.with_name("a.json"))
+    with pytest.raises(rs.InputError, match="the answer of another fit"):
+        next_round(tmp_path / "fit")
+    answer_question(question, *rows(1), site="b", out=question.with_name("a.json"))
+    with pytest.raises(rs.InputError, match="the answer of another site: 'b', not 'a'"):
+        next_round(tmp_path / "fit")
+
+
+def test_data_that_change_between_rounds_are_refused(tmp_path):
+    question = begun(tmp_path)
+    x, y = rows(0)
+    answer_question(question, x[1:], y[1:], site="a")
+    with pytest.raises(rs.InputError, match="the data of the site 'a' changed"):
+        next_round(tmp_path / "fit")
+
+
+def test_an_answer_is_no_question(tmp_path):
+    question = begun(tmp_path)
+    answer = answer_question(question, *rows(0), site="a")
+    with pytest.raises(rs.InputError, match="is not a question, but 'answer'"):
+        answer_question(answer, *rows(0), site="a")
+
+
+def test_few_people_are_not_answered_about(tmp_path):
+    question = start_federation(tmp_path / "fit", SITES).question
+    x, y = rows(0)
+    with pytest.raises(rs.InputError, match="fewer than 5 rows"):
+        answer_question(question, x[:4], y[:4], site="a")
+    some = np.flatnonzero(y["event"])[:4]
+    none = np.flatnonzero(y["event"] == 0)
+    few = np.concatenate([some, none])
+    with pytest.raises(rs.InputError, match="fewer than 5 events of code 1"):
+        answer_question(question, x[few], y[few], site="a")
+    rare = x.copy()
+    rare[:, 3] = 0
+    rare[:4, 3] = 1
+    with pytest.raises(rs.InputError, match="fewer than 5 people .* differ .* in 'x3'"):
+        answer_question(question, rare, y, site="a")
+    assert not question.with_name("a.json").exists()
+    other = start_federation(tmp_path / "without", SITES, left_out=["x3"]).question
+    assert answer_question(other, rare, y, site="a").exists()
+
+
+def test_coefficients_that_single_out_people_are_not_answered(tmp_path):
+    question = begun(tmp_path)
+    secret = Secret()
+    document = json.loads(question.read_text())
+    del document["signature"]
+    document["body"]["coef"][0] = 100.0
+    document["signature"] = secret.sign(document)
+    question.write_text(json.dumps(document))
+    with pytest.raises(rs.InputError, match="span more than 30"):
+        answer_question(question, *rows(0), site="a")
+
+
+def test_other_covariates_are_named(tmp_path):
+    now = start_federation(tmp_path / "fit", SITES)
+    answer_all(now)
+    x, y = rows(1)
+    answer_question(now.question, x[:, :5], y, site="b")
+    with pytest.raises(rs.InputError, match="'x5' is only at 'a'"):
+        next_round(tmp_path / "fit")
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"sites": ["a"]}, "two or more different names"),
+        ({"sites": ["a", "a"]}, "two or more different names"),
+        ({"sites": ["a", "../b"]}, "two or more different names"),
+        ({"model": "logistic"}, "model"),
+        ({"strengths": [1.0]}, "those of a penalty"),
+    ],
+)
+def test_a_start_that_cannot_be(tmp_path, options, words):
+    with pytest.raises(rs.InputError, match=words):
+        start_federation(tmp_path / "fit", **({"sites": SITES} | options))
+
+
+def test_a_folder_that_is_not_empty(tmp_path):
+    (tmp_path / "x").write_text("")
+    with pytest.raises(rs.InputError, match="is not empty"):
+        start_federation(tmp_path, SITES)
+    with pytest.raises(rs.InputError, match="has no federated fit"):
+        next_round(tmp_path)
+
+
+def test_an_infinite_estimate_is_refused_or_not_called_converged(tmp_path):
+    """All events have x = 1, at every site: the likelihood rises without end."""
+    time, event = np.arange(1.0, 41.0), np.tile([1, 0], 20)
+    x = event[:, None].astype(float)
+    now, refused = start_federation(tmp_path / "fit", ["a", "b"]), None
+    while now.question is not None and refused is None:
+        try:
+            for name in ("a", "b"):
+                answer_question(now.question, x, rs.Surv(time, event), site=name)
+            now = next_round(tmp_path / "fit")
+        except rs.InputError as error:
+            refused = str(error)
+    assert "span more than 30" in refused if refused else now.result.status != ["converged"]
+
+
+def test_command_line(tmp_path):
+    call = CliRunner().invoke
+    for k, name in enumerate(("a", "b")):
+        x, y = rows(k)
+        lines = ["days,died,p,q"] + [
+            f"{t!r},{int(e)},{float(r[0])!r},{float(r[3])!r}"
+            for t, e, r in zip(y["time"].tolist(), y["event"], x, strict=True)
+        ]
+        (tmp_path / f"{name}.csv").write_text("\n".join(lines) + "\n")
+    fit = tmp_path / "fit"
+    done = call(app, ["federate", "start", str(fit), "--sites", "a,b"])
+    assert done.exit_code == 0, done.output
+    for number in range(1, 9):
+        question = fit / f"round-{number:03d}/question.json"
+        if not question.exists():
+            break
+        for name in ("a", "b"):
+            done = call(app, [
+                "federate", "answer", str(question), str(tmp_path / f"{name}.csv"),
+                "--time", "days", "--event", "died", "--site", name,
+            ])  # fmt: skip
+            assert done.exit_code == 0, done.output
+        done = call(app, ["federate", "next", str(fit)])
+        assert done.exit_code == 0, done.output
+    assert "converged" in done.output
+    found = json.loads((fit / "result.json").read_text())
+    own = SITE < 2
+    pooled = rs.Cox().fit(X[own][:, [0, 3]], rs.Surv(TIME[own], EVENT[own]), strata=SITE[own])
+    assert_allclose(found["coef"][0], pooled.coef_, atol=1e-8)
+    assert found["covariates"] == ["p", "q"]
