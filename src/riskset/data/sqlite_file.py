@@ -34,7 +34,7 @@ def sqlite_tables(path: Path) -> dict[str, tuple[str, ...]]:
 def copy_sqlite_table(database: Database, path: Path, table: str, columns: Sequence[str]) -> str:
     """Copy columns of a table into a temporary table of the database; its name."""
     with _opened(path) as connection:
-        types = [_type(connection, path, table, column) for column in columns]
+        types = _types(connection, path, table, columns)
         listed = ", ".join(map(quoted, columns))
         cursor = connection.execute(f"SELECT {listed} FROM {quoted(table)}")
         name = database.new_name()
@@ -64,19 +64,22 @@ def _texts(values: Sequence[object]) -> list[str | None]:
     return [None if value is None else str(value) for value in values]
 
 
-def _type(connection: sqlite3.Connection, path: Path, table: str, column: str) -> "pa.DataType":
-    found = connection.execute(
-        f"SELECT DISTINCT typeof({quoted(column)}) FROM {quoted(table)}"
-    ).fetchall()
-    kinds = {kind for (kind,) in found} - {"null"}
-    if "blob" in kinds:
-        raise InputError(
-            f"column {column} of table {table} of {path.name} holds bytes.",
-            hint="it must hold numbers or text.",
-        )
-    if "text" in kinds:
-        return pa.string()
-    return pa.float64() if "real" in kinds else pa.int64()
+def _types(
+    connection: sqlite3.Connection, path: Path, table: str, columns: Sequence[str]
+) -> list["pa.DataType"]:
+    asked = ", ".join(f"typeof({quoted(column)})" for column in columns)
+    found = connection.execute(f"SELECT DISTINCT {asked} FROM {quoted(table)}").fetchall()
+    types = []
+    for k, column in enumerate(columns):
+        kinds = {row[k] for row in found} - {"null"}
+        if "blob" in kinds:
+            raise InputError(
+                f"column {column} of table {table} of {path.name} holds bytes.",
+                hint="it must hold numbers or text.",
+            )
+        numbers = pa.float64() if "real" in kinds else pa.int64()
+        types.append(pa.string() if "text" in kinds else numbers)
+    return types
 
 
 @contextmanager
