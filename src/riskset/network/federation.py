@@ -186,14 +186,14 @@ def start_federation(
     >>> from pathlib import Path
     >>> import riskset as rs
     >>> os.environ["RISKSET_NETWORK_SECRET"] = "a secret that no site tells others"
-    >>> data = rs.simulate_cox(400, 3, 1.0, seed=1)
+    >>> data = rs.simulate_cox(400, 3, 0.5, seed=1)
     >>> halves = {"north": slice(0, 200), "south": slice(200, 400)}
     >>> with tempfile.TemporaryDirectory() as place:
     ...     now = rs.network.start_federation(Path(place) / "fit", list(halves))
     ...     while now.question is not None:
     ...         for site, rows in halves.items():
     ...             y = rs.Surv(data.time[rows], data.event[rows])
-    ...             rs.network.answer_question(now.question, data.X[rows], y, site=site)
+    ...             path = rs.network.answer_question(now.question, data.X[rows], y, site=site)
     ...         now = rs.network.next_round(Path(place) / "fit")
     >>> now.result.status
     ['converged']
