@@ -125,6 +125,12 @@ def test_roles_beside_the_formula_and_causes():
         FRAME, formula="age", time="time", event="event", entry="start", strata=["site", "sex"]
     )
     assert_array_equal(rs.Cox().fit(data).coef_, whole.coef_)
+    one_sided = rs.Dataset.from_frame(
+        FRAME, formula=" ~ age + strata(site, sex)", time="time", event="event", entry="start"
+    )
+    assert_array_equal(rs.Cox().fit(one_sided).coef_, whole.coef_)
+    with pytest.raises(rs.InputError, match="time"):
+        rs.Cox.from_formula("~ age", FRAME[["age"]])
     several = FRAME.assign(event=FRAME.event + (FRAME.event == 1) * (FRAME.site == 2))
     model = rs.Cox.from_formula("Surv(time, event == 2) ~ age", several)
     own = rs.Cox().fit(FRAME[["age"]], rs.Surv(FRAME.time, several.event == 2))

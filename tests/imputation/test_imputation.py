@@ -229,6 +229,15 @@ def test_messages(lung):
         rs.impute(lung.assign(time=lung["time"].where(lung["age"] > 50)), **roles)
 
 
+def test_a_data_set_that_does_not_exist(lung):
+    imputed = rs.impute(lung, time="time", event="status", datasets=2, cycles=1)
+    for index in (2, 5, -3):
+        words = f"there are 2 data sets, numbered from 0 to 1, but data set {index} was asked for"
+        with pytest.raises(IndexError, match=words):
+            imputed[index]
+    assert imputed[-1].equals(imputed[1])
+
+
 def test_dropped_columns_stay_as_they_are(lung):
     imputed = rs.impute(lung, time="time", event="status", drop=["meal.cal"], datasets=2)
     assert imputed[0]["meal.cal"].isna().equals(lung["meal.cal"].isna())

@@ -5,6 +5,7 @@ import json
 import math
 from pathlib import Path
 
+import matplotlib.text
 import numpy as np
 import pandas as pd
 import pytest
@@ -159,3 +160,62 @@ def test_a_status_is_not_pooled():
     bad = rs.cohort.fit_outcome(rs.Surv([3, 5, 8, 2], [0, 0, 0, 0]), people)
     with pytest.raises(rs.InputError, match="result 0 has the status 'no_events'"):
         rs.pool([bad, bad])
+
+
+@pytest.mark.parametrize(
+    ("names", "words"),
+    [
+        (["age", "age"], "`parameters` names 'age' twice"),
+        ([], "`parameters` names no coefficient"),
+        (["age", "agee"], "covariate 'agee' was not found"),
+    ],
+)
+def test_names_that_cannot_be_tested(fits, names, words):
+    with pytest.raises(rs.InputError, match=words):
+        rs.pool(fits).test(names)
+
+
+@pytest.mark.parametrize(
+    ("within", "is_fine"),
+    [
+        ([[1.0, 0.5], [0.5, 1.0]], True),
+        ([[1e-12, 0.0], [0.0, 1e12]], True),
+        ([[1.0, 0.0], [0.0, 0.0]], False),
+        ([[4.0, 2.0], [2.0, 1.0]], False),
+        ([[1.0, math.nan], [math.nan, 1.0]], False),
+    ],
+)
+def test_coefficients_without_a_variance_of_their_own_are_not_tested(fits, within, is_fine):
+    pooled = rs.pool(fits)
+    names, size = pooled.covariates_[:2], len(pooled.covariates_)
+    covariance = np.eye(size)
+    covariance[:2, :2] = within
+    made = dataclasses.replace(
+        pooled, _pooled=dataclasses.replace(pooled._pooled, within=covariance)
+    )
+    if is_fine:
+        assert 0 <= made.test(names).p_value <= 1
+        return
+    with pytest.raises(rs.InputError, match="is singular"):
+        made.test(names)
+
+
+def test_one_result_is_not_pooled(fits):
+    with pytest.raises(rs.InputError, match="there is 1 result, but pooling needs two or more"):
+        rs.pool(fits[0])
+    with pytest.raises(rs.InputError, match="`results` must be a list of results, but it is int"):
+        rs.pool(3)
+
+
+def test_a_forest_of_pooled_estimates(fits):
+    """Limits are those of mice: coef plus and minus the t quantile times the error."""
+    pooled = rs.pool(fits)
+    ax = rs.plot.forest(pooled)
+    texts = {text.get_text() for text in ax.figure.findobj(matplotlib.text.Text)}
+    assert set(NAMES) <= texts
+    age = _golden("pooled", "estimate")["age"]
+    assert any(text.startswith(f"{math.exp(age):.2f} (") for text in texts)
+    part = rs.plot.forest(pooled, interval=pooled.confidence_interval("age", level=0.9))
+    assert "wt.loss" not in {text.get_text() for text in part.figure.findobj(matplotlib.text.Text)}
+    with pytest.raises(rs.InputError, match="shows a fitted model, pooled estimates, or estimates"):
+        rs.plot.forest(3)

@@ -9,9 +9,11 @@ import pytest
 from docx import Document
 from matplotlib.axes import Axes
 from PIL import Image
+from typer.testing import CliRunner
 
 import riskset as rs
-from report.made import study, tables, write_made
+from report.made import arms, study, tables, write_made
+from riskset.cli.main import app
 from riskset.report.exports import FORMATS
 from riskset.report.page import Page
 from riskset.report.pictures import pictures
@@ -57,6 +59,30 @@ def test_figures_are_pictures(exported: Path, name: str) -> None:
         assert np.asarray(picture.convert("L")).std() > 10  # not blank
     assert (exported / "figures" / f"{name}.pdf").read_bytes().startswith(b"%PDF")
     assert "<svg" in (exported / "figures" / f"{name}.svg").read_text("utf-8")[:2000]
+
+
+def test_private_files_have_small_counts(tmp_path: Path) -> None:
+    found = tables()
+    next(row for row in found["estimates"] if row["role"] == "main").update(arms((3, 47)))
+    found["arms"][1].update(arms((3, 47)))
+    for name in ("results", "private"):
+        write_made(tmp_path / "study" / name, found, study())
+    written = {}
+    for option in ("", "--private"):
+        out = tmp_path / f"out{option}"
+        command = ["study", "export", str(tmp_path / "study"), "--out", str(out), "--format", "csv"]
+        done = CliRunner().invoke(app, [*command, *filter(None, [option])])
+        assert done.exit_code == 0, done.output
+        written[option] = [
+            cell for path in out.rglob("*.csv") for row in cells(path) for cell in row
+        ]
+    assert "<5" in written[""]
+    assert "<5" not in written["--private"]
+    assert "3" in written["--private"]
+    evidence = ["--evidence", str(tmp_path / "evidence"), "--private"]
+    done = CliRunner().invoke(app, ["study", "export", str(tmp_path / "study"), *evidence])
+    assert done.exit_code == 2
+    assert "`--evidence` writes what is shared" in " ".join(done.output.split())
 
 
 def test_controls_are_drawn_where_their_estimates_are_shown() -> None:

@@ -38,6 +38,15 @@ def test_infinite_in_stages() -> None:
     assert_allclose(model.residuals(x, y), 0.0, atol=1e-14)
 
 
+def test_the_remark_on_several_infinite_coefficients_has_a_plural() -> None:
+    y = rs.Surv([1, 2, 3, 4], [1, 1, 1, 0])
+    x = np.array([[1.0, 1.0], [0, 1], [0, 0], [0, 0]])
+    with pytest.warns(UserWarning, match="coefficients of 'x0', 'x1' go to .* estimates are"):
+        assert np.isinf(rs.Cox().fit(x, y).coef_).all()
+    with pytest.warns(UserWarning, match="coefficient of 'x0' goes to .* the estimate is"):
+        rs.Cox().fit(x[:, :1], y)
+
+
 def test_an_infinite_coefficient_beside_one_that_takes_longer() -> None:
     x = np.array([[1000.02, -0.9], [1000.01, -1.2], [0, -1.3], [0, 0.7], [0, -1.6]])
     with pytest.warns(UserWarning, match="infinity"):

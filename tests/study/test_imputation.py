@@ -300,6 +300,57 @@ def test_check_finds_columns_with_too_few_values(tmp_path):
         rs.study.check_data(rs.study.Study(study_content(), tmp_path))
 
 
+ABSENT = {
+    "variables": (
+        {"variables": {"k": {"covariate": "stage=(missing)"}}},
+        "variables.k.covariate: covariate 'stage=(missing)' was not found",
+    ),
+    "reference": (
+        {"data": {"covariates": {"missing": "impute", "reference": {"stage": "(missing)"}}}},
+        "data.covariates.reference.stage: the missing values of 'stage' are imputed, so no one",
+    ),
+    "exclude": (
+        {"defaults": {"propensity": {"exclude": ["stage=(missing)"]}}},
+        "defaults.propensity.exclude.0: covariate 'stage=(missing)' was not found",
+    ),
+    "labels": (
+        {"data": {"covariate_labels": "labels.csv"}},
+        "has a label for 'stage=(missing)', which is not a covariate",
+    ),
+}
+
+
+@pytest.mark.parametrize("key", ABSENT)
+def test_a_level_of_missing_values_that_are_imputed_is_a_fault(tmp_path, key):
+    changes, words = ABSENT[key]
+    pq.write_table(pa.table(incomplete()), tmp_path / "people.parquet")
+    (tmp_path / "labels.csv").write_text("name,label\nage,Age\nstage=(missing),No stage\n")
+    text = json.dumps(content(**changes | {"data": DATA | changes.get("data", {})}), indent=1)
+    file = tmp_path / "study.json"
+    file.write_text(text)
+    with pytest.raises(rs.InputError) as caught:
+        rs.study.check_data(rs.study.Study.read(file))
+    assert words in str(caught.value)
+    assert "(missing)" not in str(caught.value.hint)
+    if key != "labels":
+        places = [k for k, own in enumerate(text.splitlines(), 1) if "(missing)" in own]
+        assert f"line {places[0]}," in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", [pa.float64(), pa.string()])
+@pytest.mark.parametrize("rule", ["impute", "indicator"])
+def test_a_column_without_any_value_has_the_line_of_the_rule(tmp_path, kind, rule):
+    own = incomplete() | {"nothing": pa.nulls(N, kind)}
+    pq.write_table(pa.table(own), tmp_path / "people.parquet")
+    text = json.dumps(content(data=DATA | {"covariates": {"missing": rule}}), indent=1)
+    file = tmp_path / "study.json"
+    file.write_text(text)
+    with pytest.raises(rs.InputError, match="'nothing' of people.parquet has no value in") as error:
+        rs.study.check_data(rs.study.Study.read(file))
+    line = next(k for k, own in enumerate(text.splitlines(), 1) if '"missing"' in own)
+    assert f"line {line}, data.covariates.missing: " in str(error.value)
+
+
 def test_a_data_set_that_cannot_be_analysed_gives_the_status(tmp_path):
     own = incomplete() | {"died": np.zeros(N, dtype=int)}
     found = run(tmp_path, own, data=DATA, analyses={"matched": {"match": {}}})

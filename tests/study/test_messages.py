@@ -1,5 +1,6 @@
 """Slips of a specification, its files and data are told with their place and a remedy."""
 
+import json
 import re
 
 import numpy as np
@@ -136,11 +137,57 @@ def test_sentences_of_earlier_versions_are_shared_without_their_numbers():
 
 
 def test_a_line_of_table1_that_nothing_is(tmp_path):
-    sections = [{"section": "All", "covariates": ["age", "agee"]}]
+    sections = [{"section": "All", "covariates": ["age", "agee*"]}]
     found = run(tmp_path, table1=sections)
     assert {row["label"] for row in found.rows("table1") if row["covariate_id"]} == {"age"}
     (row,) = found.rows("warnings", code="unknown_covariate")
-    assert row["message"] == "table1 lists 'agee', but no covariate has that name."
+    assert row["message"] == "table1 lists 'agee*', but no covariate has that name."
+
+
+WRONG_NAMES = {
+    "exclude": (
+        {"defaults": {"propensity": {"penalty": "none", "exclude": ["x", "agee"]}}},
+        "defaults.propensity.exclude.1: covariate 'agee'",
+    ),
+    "table1": (
+        {"table1": [{"section": "All", "covariates": ["x*", "no*", "agee"]}]},
+        "table1.0.covariates.2: covariate 'agee'",
+    ),
+    "report": ({"report": {"covariates": ["agee"]}}, "report.covariates.0: covariate 'agee'"),
+}
+
+
+@pytest.mark.parametrize("section", WRONG_NAMES)
+def test_covariates_that_the_data_do_not_have_are_faults_with_their_lines(tmp_path, section):
+    changes, words = WRONG_NAMES[section]
+    pq.write_table(pa.table(people()), tmp_path / "people.parquet")
+    text = json.dumps(content(**changes), indent=1)
+    file = tmp_path / "study.json"
+    file.write_text(text)
+    with pytest.raises(rs.InputError) as caught:
+        rs.study.check_data(rs.study.Study.read(file))
+    line = next(k for k, own in enumerate(text.splitlines(), 1) if "agee" in own)
+    assert str(caught.value) == (
+        f"study.json, line {line}, {words} was not found in the covariates.\n"
+        "Hint: did you mean 'age'?"
+    )
+
+
+def test_a_covariate_that_nobody_has_is_a_reason_that_is_shared(tmp_path):
+    """In a long table an unknown name may be a covariate that nobody has."""
+    own = people()
+    rows = [(i, name, 1.0) for i in own["id"] for name in ("v1", "v2") if i % 3 and i % 5 == 0]
+    names = ("rowId", "covariateId", "covariateValue")
+    long = pa.table(dict(zip(names, zip(*rows, strict=True), strict=True)))
+    pq.write_table(long, tmp_path / "long.parquet")
+    data = content()["data"] | {"covariates": {"table": "long.parquet"}}
+    propensity = {"penalty": "none", "exclude": ["v22"]}
+    run(tmp_path, own, data=data, defaults={"propensity": propensity})
+    (row,) = rs.study.StudyResults.open(tmp_path / "out").rows("runs")
+    assert row["status"] == "unknown_covariate"
+    assert row["reason"] == (
+        "`exclude` names 'v22', which is not a covariate of these people. Hint: did you mean 'v2'?"
+    )
 
 
 DRUGS = np.where(np.arange(200) % 2, "warfarin", "apixaban")

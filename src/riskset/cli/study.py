@@ -185,28 +185,43 @@ def export(
             help="Write figures as png, pdf or svg, and tables as csv, docx or latex.",
         ),
     ] = "png,csv",
+    private: Annotated[
+        bool,
+        typer.Option(
+            "--private", help="Include small counts and withheld effects; do not share these files."
+        ),
+    ] = False,
 ) -> None:
     """Write the figures and tables of a study for articles and slides, or files for other programs.
 
-    The files have what the report shows: small counts and withheld effects are in none of them.
+    The files have what the report shows: without `--private`, small counts and withheld effects are
+    in none of them.
     """
     with _spoken():
+        if private and evidence is not None:
+            raise InputError(
+                "`--evidence` writes what is shared, so it has no private files.",
+                hint="leave `--private` out, or write figures and tables alone with `--out`.",
+            )
         if out is None and evidence is None:
             raise InputError(
                 "there is nothing to write.", hint="name a folder with `--out` or `--evidence`."
             )
-        written = [] if out is None else _export_files(folder, out, formats)
+        written = [] if out is None else _export_files(folder, out, formats, private)
         if evidence is not None:
             written.append(_export_evidence(folder, evidence))
     for path in written:
         output().print(short(str(path), 500), soft_wrap=True)
 
 
-def _export_files(folder: Path, out: Path, formats: str) -> list[Path]:
+def _export_files(folder: Path, out: Path, formats: str, private: bool) -> list[Path]:
     """Figures and tables in some formats."""
     from riskset.report import export as export_study
 
-    return export_study(folder, out, [name.strip() for name in formats.split(",") if name.strip()])
+    names = [name.strip() for name in formats.split(",") if name.strip()]
+    if private:
+        return export_study(folder / "private", out, names, blind=False, min_cell_count=0)
+    return export_study(folder, out, names)
 
 
 def _export_evidence(folder: Path, out: Path) -> Path:

@@ -153,6 +153,8 @@ def named_by(
     if one.kind == "category":
         first = _original(design, one.columns[0])
         words.add(labels.parted(first)[0] or first.partition("=")[0])
+    entries = [labels.entry(_original(design, j), design.keys[j]) for j in one.columns]
+    words |= {entry.label for entry in entries if entry is not None and entry.label}
     return any(matches(word, patterns) for word in words)
 
 

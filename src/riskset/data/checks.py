@@ -49,6 +49,10 @@ class MissingValuesError(InputError):
     """A column has missing values."""
 
 
+class EmptyColumnError(InputError):
+    """A column has no value in any row."""
+
+
 class Places:
     """How a message calls a column and a row: by argument and position, or by file, column, key."""
 

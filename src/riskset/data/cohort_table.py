@@ -1,7 +1,7 @@
 """The table of people of a cohort study: columns with a meaning, and covariates kept in a file."""
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -127,6 +127,7 @@ def covariates_of(
     reference: Mapping[str, str] | None = None,
     missing: MissingRule = "error",
     labels: CovariateLabels | None = None,
+    imputed: Collection[str] = (),
     donors: Donors | None = None,
 ) -> tuple[Design, tuple[Note, ...]]:
     """Covariates of everybody, in a file that is mapped into memory.
@@ -134,7 +135,8 @@ def covariates_of(
     `columns` of the table are covariates; see `FrameEncoder.fit` for `reference` and `missing`. Of
     `labels`, only the references count here; the design keeps the names of the columns.
     `long` is a long table (row, covariate, value) with `covariate_columns`, or a design. Writes
-    `design_file` (.rsd). Rows without a value have that of their `donors`.
+    `design_file` (.rsd). Rows without a value have that of their `donors`. No label may be about
+    the missing values of columns that will be `imputed`.
     """
     long_design = design_file.with_name(f".{design_file.stem}-long.rsd")
     with Database() as database:
@@ -160,7 +162,12 @@ def covariates_of(
         design, _, _, notes = with_covariates(wide, table, added, long_design)
         texts, has_long = table.texts, added is not None
         unknown = labels.check(
-            design, columns=table.columns, texts=texts, has_long=has_long, place=table.words.place
+            design,
+            columns=table.columns,
+            texts=texts,
+            has_long=has_long,
+            imputed=imputed,
+            place=table.words.place,
         )
         if long_design.exists() and not wide.n_features:
             os.replace(long_design, design_file)

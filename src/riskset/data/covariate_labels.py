@@ -18,7 +18,7 @@ from riskset.data.database import Database
 from riskset.data.design import Design
 from riskset.data.files import open_file
 from riskset.data.frame import as_table
-from riskset.data.missing_values import MISSING_LEVEL
+from riskset.data.missing_values import MISSING_LEVEL, indicators_of
 from riskset.data.table import Table, plain_values
 
 __all__ = ["CovariateLabel", "CovariateLabels"]
@@ -230,11 +230,13 @@ class CovariateLabels:
         columns: Collection[str] = (),
         texts: Collection[str] = (),
         has_long: bool = False,
+        imputed: Collection[str] = (),
         place: str = "the data",
     ) -> tuple[Note, ...]:
         """Refuse a row about nothing that the data have, and a reference of what has no levels.
 
-        `columns` are those of the table of people, those of `texts` have levels. A key of a long
+        `columns` are those of the table of people, those of `texts` have levels, and those that are
+        `imputed` will have no missing values. A key of a long
         table without entries may be a covariate that nobody has, so there is only a note if the
         data have such a table.
         """
@@ -254,7 +256,8 @@ class CovariateLabels:
                     hint="a column of text or categories has a reference level; of a column of "
                     "zeros and ones, it is the word for 0.",
                 )
-        unknown = [name for name in self.entries if name not in {*columns, *place_of}]
+        names = {*columns, *place_of} - indicators_of(imputed)
+        unknown = [name for name in self.entries if name not in names]
         if not unknown:
             return ()
         if has_long and len(unknown) < len(self.entries):
@@ -265,7 +268,7 @@ class CovariateLabels:
             }
             text = "{place} has {n:label|labels} for covariates that nobody has (first: {first})."
             return (Note("unknown_labels", (), text, values),)
-        hint = InputError.unknown_name("covariate", unknown[0], sorted({*columns, *place_of})).hint
+        hint = InputError.unknown_name("covariate", unknown[0], sorted(names)).hint
         more = f", nor are {len(unknown) - 1:,} others" if len(unknown) > 1 else ""
         raise InputError(
             f"{self._where(unknown[0])} has a label for {unknown[0]!r}, which is not a covariate "

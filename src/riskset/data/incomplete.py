@@ -60,11 +60,6 @@ def _column(table: Table, name: str, encoder: FrameEncoder) -> IncompleteColumn:
     levels = encoder.levels.get(name)
     if levels is not None:
         n_levels = len([level for level in levels if level != MISSING_LEVEL])
-        if not n_levels:
-            raise InputError(
-                f"{table.words.column(name)} has no value in any row, so none can be imputed.",
-                hint="leave it out with `drop`.",
-            )
         return IncompleteColumn(name, level_codes(table, name, array, levels), missing, n_levels)
     numbers = finite_numbers(table, name, filled(array, 0.0) if missing.any() else array)
     distinct = np.unique(numbers[~missing])

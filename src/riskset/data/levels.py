@@ -14,7 +14,12 @@ import pyarrow.compute as pc
 from riskset._errors import InputError
 from riskset._types import AnyArray
 from riskset.data.checks import listed
-from riskset.data.missing_values import MISSING_LEVEL, MissingRule, missing_rows_of
+from riskset.data.missing_values import (
+    MISSING_LEVEL,
+    MissingRule,
+    empty_column,
+    missing_rows_of,
+)
 from riskset.data.table import (
     DAYS,
     Table,
@@ -88,8 +93,8 @@ def find_levels(
     numbers that were categories, of which a file does not keep the order. If missing
     values get an indicator, it is the last level.
 
-    Raises `InputError` if a value is missing, or the column looks like an identifier or, if it is
-    text, like numbers, dates or booleans.
+    Raises `InputError` if a value is missing, all are, or the column looks like an identifier or,
+    if it is text, like numbers, dates or booleans.
     """
     kind = kind_of(array.type)
     if kind not in ("text", "category") and name not in table.coded:
@@ -98,6 +103,8 @@ def find_levels(
         check_present(table, name, array)
     every = plain_values(array.unique()).unique().to_pylist()
     distinct = [value for value in every if value is not None]
+    if not distinct:
+        raise empty_column(table, name)
     if kind == "category" and name not in table.unordered:
         declared = {value: place for place, value in enumerate(declared_values(array))}
         in_order = sorted(distinct, key=declared.__getitem__)

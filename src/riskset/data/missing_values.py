@@ -12,7 +12,7 @@ missing-indicator method for analysis, CMAJ 184, 1265-1269, doi:10.1503/cmaj.110
 estimates are biased.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Literal
 
 import numpy as np
@@ -20,15 +20,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from riskset._errors import InputError, counted
-from riskset.data.checks import MissingValuesError
+from riskset._errors import counted
+from riskset.data.checks import EmptyColumnError, MissingValuesError
 from riskset.data.table import Table, finite_numbers, missing_hint, plain_values
 
 __all__ = [
     "MISSING_LEVEL",
     "MissingRule",
     "missing_values_error",
+    "empty_column",
     "filled",
+    "indicators_of",
     "missing_rows_of",
     "usual_value",
 ]
@@ -45,6 +47,11 @@ INDICATOR = (
 
 MAX_LISTED = 10
 """Columns with missing values that a message lists."""
+
+
+def indicators_of(columns: Collection[str]) -> set[str]:
+    """Names of the covariates that say where columns have no value."""
+    return {f"{column}={MISSING_LEVEL}" for column in columns}
 
 
 def missing_rows_of(array: "pa.ChunkedArray") -> NDArray[np.bool_]:
@@ -77,17 +84,23 @@ def missing_values_error(
     )
 
 
+def empty_column(table: Table, name: str) -> EmptyColumnError:
+    """The error for a covariate without any value."""
+    return EmptyColumnError(
+        f"{table.words.column(name)} has no value in any row, so it cannot be a covariate.",
+        hint="leave it out with `drop`.",
+    )
+
+
 def usual_value(table: Table, name: str, array: "pa.ChunkedArray") -> float:
     """What stands for the missing values of a column of numbers: its mean, or 0 of zeros and ones.
 
-    Raises `InputError` if the column has no value at all, or one that is not a finite number.
+    Raises `EmptyColumnError` if the column has no value at all, and `InputError` if it has one that
+    is not a finite number.
     """
     present = array.filter(pa.chunked_array([~missing_rows_of(array)]))
     if not len(present):
-        raise InputError(
-            f"{table.words.column(name)} has no value in any row, so it cannot be a covariate.",
-            hint="leave it out with `drop`.",
-        )
+        raise empty_column(table, name)
     values = finite_numbers(table, name, present)
     is_binary = bool(np.isin(values, (0.0, 1.0)).all())
     return 0.0 if is_binary else float(values.mean())

@@ -50,15 +50,15 @@ class ModelFormula:
 
     @classmethod
     def parse(cls, text: object) -> "ModelFormula":
-        """The parts of a formula, such as ``Surv(time, event) ~ age + strata(site)``.
+        """The parts of a formula, such as ``Surv(time, event) ~ age + strata(site)`` or ``~ age``.
 
         Raises `InputError` if the text is not a formula, or has a function that is not known.
         """
         if not isinstance(text, str) or not text.strip():
             raise InputError(f"`formula` must be text, but it is {text!r}.", hint=EXAMPLE)
-        left, tilde, right = text.rpartition("~")
+        left, _, right = text.rpartition("~")
         roles: dict[str, object] = {}
-        if tilde:
+        if left.strip():
             roles |= _outcome(left.strip(), text)
         for term in _terms(right):
             special = _special(term, text)

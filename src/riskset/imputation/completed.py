@@ -92,7 +92,13 @@ class Imputations(Sequence[Any]):
     def __getitem__(self, index: int | slice) -> Any:
         if isinstance(index, slice):
             return [self[k] for k in range(*index.indices(len(self)))]
-        return completed_frame(self._frame, self._completed[index].donors)
+        try:
+            return completed_frame(self._frame, self._completed[index].donors)
+        except IndexError:
+            raise IndexError(
+                f"there {'is' if len(self) == 1 else 'are'} {counted(len(self), 'data set')}, "
+                f"numbered from 0 to {len(self) - 1}, but data set {index} was asked for."
+            ) from None
 
     def __iter__(self) -> Iterator[Any]:
         return (self[k] for k in range(len(self)))

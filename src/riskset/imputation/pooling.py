@@ -1,6 +1,6 @@
 """The pooled result of models that were fitted to completed data sets."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,7 +12,14 @@ from riskset.cohort.estimate import Estimate
 from riskset.data.frame import data_frame
 from riskset.estimators._inference import HazardModel
 from riskset.estimators._interval import ConfidenceInterval
-from riskset.infer.rubin import FTest, PooledVariance, pooled_test, t_p_value, t_quantile
+from riskset.infer.rubin import (
+    FTest,
+    PooledVariance,
+    is_definite,
+    pooled_test,
+    t_p_value,
+    t_quantile,
+)
 from riskset.infer.wald import check_level
 
 __all__ = ["PooledEstimates", "pool"]
@@ -179,18 +186,40 @@ class PooledEstimates:
         -------
         FTest
             ``statistic``, ``df``, ``df_residual``, ``p_value``.
+
+        Raises
+        ------
+        InputError
+            If no coefficient is named, one is named twice or unknown, is not estimated in every
+            data set or has no variance within them, or one follows from the others.
         """
         at = self._positions(parameters)
+        names = [self.covariates_[j] for j in at]
+        if not names:
+            raise InputError(
+                "`parameters` names no coefficient, so there is nothing to test.",
+                hint="name one or more, or leave it out to test all.",
+            )
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            raise InputError(f"`parameters` names {twice!r} twice.", hint="name each once.")
         unknown = [self.covariates_[j] for j in at if np.isnan(self.coef_[j])]
         if unknown:
             raise InputError(
                 f"coefficient {unknown[0]!r} is not estimated in every data set.",
                 hint="name the coefficients to test.",
             )
+        within = self._pooled.within[np.ix_(at, at)]
+        if not is_definite(within):
+            raise InputError(
+                f"the variance within the data sets of {', '.join(map(repr, names))} is singular: "
+                "one of the coefficients has no variance, or follows from the others.",
+                hint="name fewer coefficients.",
+            )
         own = PooledVariance(
             self.n_datasets,
             self.coef_[at],
-            self._pooled.within[np.ix_(at, at)],
+            within,
             self._pooled.between[np.ix_(at, at)],
             self.df_complete,
         )
@@ -226,8 +255,8 @@ def pool(results: Sequence[object], *, df_complete: float | None = None) -> Pool
     Raises
     ------
     InputError
-        If there are fewer than two results, they are not of the same kind, a fit is penalised, or
-        an estimate has a status other than "ok".
+        If there are fewer than two results in a list, they are not of the same kind, a fit is
+        penalised, or an estimate has a status other than "ok".
 
     Examples
     --------
@@ -238,6 +267,13 @@ def pool(results: Sequence[object], *, df_complete: float | None = None) -> Pool
     >>> rs.pool(fits).confidence_interval()["x0"]
     (-2.48, 3.96)
     """
+    if isinstance(results, HazardModel | Estimate):
+        results = [results]
+    if not isinstance(results, Iterable):
+        raise InputError(
+            f"`results` must be a list of results, but it is {type(results).__name__}.",
+            hint="pass one result for each completed data set.",
+        )
     results = list(results)
     if len(results) < 2:
         raise InputError(

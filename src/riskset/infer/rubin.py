@@ -19,10 +19,13 @@ from scipy.special import fdtrc, stdtr, stdtrit
 
 from riskset._types import Features, Matrix
 
-__all__ = ["FTest", "PooledVariance", "pooled_test", "t_p_value", "t_quantile"]
+__all__ = ["FTest", "PooledVariance", "is_definite", "pooled_test", "t_p_value", "t_quantile"]
 
 ALL_OBSERVED = 1e-4
 """Share of the variance that is due to missing values below which it counts as this share."""
+
+SINGULAR = 1e-12
+"""A correlation matrix whose smallest eigenvalue is at most this is singular."""
 
 
 @dataclass(frozen=True)
@@ -85,13 +88,15 @@ class PooledVariance:
     def relative_increase(self) -> Features:
         r"""Relative increase of each variance, :math:`r = (1 + 1/m) B / \bar U`."""
         added = (1 + 1 / self.n_datasets) * np.diag(self.between)
-        return np.asarray(added / np.diag(self.within))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.asarray(added / np.diag(self.within))
 
     @property
     def share_missing(self) -> Features:
         r"""Share of each variance that is due to missing values, :math:`(1 + 1/m) B / T`."""
         added = (1 + 1 / self.n_datasets) * np.diag(self.between)
-        return np.asarray(added / np.diag(self.total))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.asarray(added / np.diag(self.total))
 
     @property
     def df(self) -> Features:
@@ -108,7 +113,21 @@ class PooledVariance:
     def fraction_missing(self) -> Features:
         r"""Fraction of missing information, :math:`(r + 2/(df + 3)) / (1 + r)`."""
         r = self.relative_increase
-        return np.asarray((r + 2 / (self.df + 3)) / (1 + r))
+        with np.errstate(invalid="ignore"):
+            return np.asarray((r + 2 / (self.df + 3)) / (1 + r))
+
+
+def is_definite(covariance: Matrix) -> bool:
+    """Whether a covariance matrix (k, k) has an inverse, whatever the units of its variables.
+
+    >>> is_definite(np.array([[1.0, 2e6], [2e6, 9e12]])), is_definite(np.ones((2, 2)))
+    (True, False)
+    """
+    variance = np.diag(covariance)
+    if not (np.isfinite(covariance).all() and (variance > 0).all()):
+        return False
+    scale = np.sqrt(variance)
+    return bool(np.linalg.eigvalsh(covariance / np.outer(scale, scale))[0] > SINGULAR)
 
 
 def pooled_test(pooled: PooledVariance, null: Features) -> FTest:

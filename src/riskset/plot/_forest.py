@@ -10,7 +10,8 @@ from riskset._errors import InputError
 from riskset.cohort.estimate import Estimate
 from riskset.estimators._inference import HazardModel
 from riskset.estimators._interval import ConfidenceInterval
-from riskset.plot._canvas import canvas, styled, wrong_result
+from riskset.imputation.pooling import PooledEstimates
+from riskset.plot._canvas import canvas, styled
 from riskset.plot._numbers import interval_words
 from riskset.plot._style import ACCENT, COLOURS, INK, frame, set_ratio_axis, short, width_of
 
@@ -57,7 +58,7 @@ class ForestLine:
 
 @styled
 def forest(
-    result: HazardModel | Estimate | Mapping[str, Estimate],
+    result: HazardModel | PooledEstimates | Estimate | Mapping[str, Estimate],
     *,
     interval: ConfidenceInterval | None = None,
     level: float = 0.95,
@@ -75,15 +76,15 @@ def forest(
 
     Parameters
     ----------
-    result : fitted model, Estimate, or mapping of str to Estimate
-        A `Cox` or `FineGray` model has one line per covariate. The result of
-        `riskset.cohort.fit_outcome` has one line, and another with its other reading if it has one.
-        A mapping has the labels as keys.
+    result : fitted model, PooledEstimates, Estimate, or mapping of str to Estimate
+        A `Cox` or `FineGray` model, or the result of `riskset.pool`, has one line per covariate.
+        The result of `riskset.cohort.fit_outcome` has one line, and another with its other reading
+        if it has one. A mapping has the labels as keys.
     interval : ConfidenceInterval, optional
         Of the model; only its covariates are drawn. Default: Wald intervals, robust ones where
-        `summary` has them.
+        `summary` has them, or the intervals of pooled estimates.
     level : float
-        Confidence level of the default interval of a model.
+        Confidence level of the default interval of a model or of pooled estimates.
     emphasised : sequence of str
         Labels of lines in bold, or names of covariates.
     target, comparator : str
@@ -116,6 +117,10 @@ def forest(
         labels = dict(zip(result.covariates_, texts, strict=True))
         emphasised = [labels.get(name, name) for name in emphasised]
         heads: tuple[str, ...] = ()
+    elif isinstance(result, PooledEstimates):
+        interval = interval or result.confidence_interval(level=level)
+        lines = _of_coefficients(dict(zip(result.covariates_, result.coef_, strict=True)), interval)
+        heads, level = (), interval.level
     else:
         lines, level = _of_estimates(result)
         heads = tuple(f"{short(arm, 24)}\nevents / n" for arm in (target, comparator))
@@ -133,19 +138,30 @@ def _of_model(
     if interval is None:
         method = "robust" if model.is_robust_ else "wald"
         interval = model.confidence_interval(method=method, level=level)
-    place = {name: j for j, name in enumerate(model.covariates_)}
+    texts = model._columns.texts(model.covariates_)
+    labels = dict(zip(model.covariates_, texts, strict=True))
+    coef = dict(zip(model.covariates_, model.coef_, strict=True))
+    return _of_coefficients(coef, interval, labels), interval.level
+
+
+def _of_coefficients(
+    coefficients: Mapping[str, float],
+    interval: ConfidenceInterval,
+    labels: Mapping[str, str] | None = None,
+) -> list[ForestLine]:
+    """A line for each covariate of an interval."""
     lines = []
-    labels = dict(zip(model.covariates_, model._columns.texts(model.covariates_), strict=True))
     for name, (lower, upper) in interval.bounds.items():
-        coef = float(model.coef_[place[name]])
+        coef = float(coefficients[name])
         if np.isnan([lower, upper]).all():
             coef = float("nan")
         width = upper - lower
         weight = 1 / width**2 if np.isfinite(width) and width > 0 else float("nan")
         with np.errstate(over="ignore"):
             ratio, low, high = (float(np.exp(v)) for v in (coef, lower, upper))
-        lines.append(ForestLine(short(labels[name], MAX_LABEL), ratio, low, high, weight))
-    return lines, interval.level
+        label = name if labels is None else labels[name]
+        lines.append(ForestLine(short(label, MAX_LABEL), ratio, low, high, weight))
+    return lines
 
 
 def _of_estimates(result: object) -> tuple[list[ForestLine], float]:
@@ -155,7 +171,12 @@ def _of_estimates(result: object) -> tuple[list[ForestLine], float]:
     if not isinstance(result, Mapping) or not all(
         isinstance(one, Estimate) for one in result.values()
     ):
-        raise wrong_result("forest", "a fit, or riskset.cohort.fit_outcome", result)
+        raise InputError(
+            "riskset.plot.forest shows a fitted model, pooled estimates, or estimates of a cohort "
+            f"study, but it was given {type(result).__name__}.",
+            hint="pass a fitted Cox or FineGray model, or the result of riskset.pool or "
+            "riskset.cohort.fit_outcome.",
+        )
     lines, levels = [], set()
     for label, one in result.items():
         arms = (one.target, one.comparator)

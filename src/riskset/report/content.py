@@ -52,7 +52,7 @@ P_VALUES = [f"{of}{name}" for of in ("", "calibrated_") for name in ("p", "holm_
 NOBODY = ("empty", "one_arm_empty", "no_people")
 NO_SCORE = (
     "high_correlation", "no_covariates", "separated", "not_converged", "bad_covariates",
-    "bad_input",
+    "bad_input", "unknown_covariate",
 )  # fmt: skip
 
 

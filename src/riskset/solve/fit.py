@@ -213,12 +213,15 @@ def _at_infinity(
     coef = np.where(infinite, np.copysign(np.inf, sign), limit.coef)
     names = tuple(design.names[j] for j in np.flatnonzero(infinite))
     listed = ", ".join(f"{n!r}" for n in names[:5]) + (", ..." if len(names) > 5 else "")
+    is_one = len(names) == 1
+    rising = "coefficient of {names} goes" if is_one else "coefficients of {names} go"
+    found = "the estimate is" if is_one else "the estimates are"
     note = Note(
         "infinite",
         names,
-        "the likelihood keeps rising as the coefficient of {names} goes to infinity "
-        "(monotone likelihood, separation): the estimate is infinite; its other coefficients and "
-        "the log likelihood are their limits. A penalty or a profile-likelihood interval helps.",
+        f"the likelihood keeps rising as the {rising} to infinity (monotone likelihood, "
+        f"separation): {found} infinite; the other coefficients and the log likelihood are their "
+        "limits. A penalty or a profile-likelihood interval helps.",
         {"names": Value("name", listed)},
     )
     known = np.flatnonzero(infinite | solution.aliased)

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from riskset._errors import CohortError, InputError, RisksetWarning
-from riskset._messages import Sentence
+from riskset._errors import CohortError, InputError, RisksetWarning, similar
+from riskset._messages import Sentence, Value
 from riskset._types import AnyArray, Features, Index
 from riskset.cohort.covariate_filter import TidyInfo, tidy
 from riskset.cohort.overlap import auc, equipoise
@@ -124,7 +124,16 @@ def tidy_covariates(
     known = {*design.names, *map(str, design.keys)}
     for name in exclude:
         if name not in known:
-            raise InputError.unknown_name("covariate to exclude", name, design.names)
+            close = similar(name, design.names, 3)
+            raise CohortError(
+                "UnknownCovariate",
+                "`exclude` names {name}, which is not a covariate of these people.",
+                hint="did you mean {close}?" if close else "correct the name, or leave it out.",
+                values={
+                    "name": Value("setting", repr(name)),
+                    "close": Value("name", " or ".join(map(repr, close))),
+                },
+            )
     if exclude:
         named = zip(design.names, design.keys, strict=True)
         design = without_levels(design, {n for n, key in named if {n, str(key)} & {*exclude}})

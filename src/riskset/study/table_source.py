@@ -2,7 +2,7 @@
 
 import dataclasses
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from riskset._types import AnyArray, Index, Rows
 from riskset.cohort.adjustment import Adjustment, restrict, start
 from riskset.cohort.population import Population
 from riskset.data.causes import CauseLabels, cause_code, code_labels, holds_text
-from riskset.data.checks import Places
+from riskset.data.checks import EmptyColumnError, Places
 from riskset.data.cohort_table import (
     CohortTableFile,
     ColumnKind,
@@ -31,10 +31,11 @@ from riskset.data.covariate_labels import CovariateLabels
 from riskset.data.design import Design
 from riskset.data.documents import checksum
 from riskset.data.incomplete import Donors, IncompleteColumn
-from riskset.data.missing_values import MissingRule
+from riskset.data.missing_values import MISSING_LEVEL, MissingRule
 from riskset.imputation.chain import Chain
 from riskset.results.rows import ConceptRow
 from riskset.study.cache import StepCache, StepResult, digest
+from riskset.study.covariate_names import unknown_covariates, without_indicators
 from riskset.study.data_sections import TableData
 from riskset.study.imputation_step import ImputationStep, imputation_models, impute_covariates
 from riskset.study.sections import YEAR, Analysis, Comparison, TableExposure, TableOutcome
@@ -46,6 +47,7 @@ from riskset.study.variables import Labels, label_people
 __all__ = ["TableColumns", "TableSource"]
 
 ROLES = ("target", "comparator")
+COVARIATES = "the covariates"
 SUSPICIOUS_RATE = 200.0
 """Outcomes per 1,000 person-years, which months that are taken for days exceed easily."""
 LONGEST_LIFE = 120.0
@@ -80,10 +82,12 @@ class TableSource:
         self._key = digest("read levels in their order", prints, study.settings["data"])
         self._cache = cache
         key = digest(self._key, used.covariates)
-        self.design, notes = self._read_covariates(used.file.path.name, key)
         self._gaps: Mapping[str, int] = {}
         if data.covariates.is_imputed:
             self._gaps = missing_by_column(used.file, used.covariates)
+            study.refuse(self._missing_references())
+        self.design, notes = self._read_covariates(used.file.path.name, key)
+        if data.covariates.is_imputed:
             notes = tuple(note for note in notes if note.code != "missing_values")
         self._notes = [*notes, *_notes_on_imputed(self._gaps), *self._others()]
         self.provenance: dict[str, str] = {}
@@ -102,9 +106,13 @@ class TableSource:
         orders = read_orders(used.file, [n for n, kind in used.wanted.items() if kind == "label"])
         names = [name for name, _ in study.specification.column_uses()]
         self._label: Callable[[Design], dict[str, Labels]] = lambda design: label_people(
-            study, names, column, design, "the covariates", orders
+            study, names, column, design, COVARIATES, orders
         )
-        self._labels = self._label(self.design)
+        left = without_indicators(self.design, self._gaps)
+        self._labels = self._label(left)
+        if used.long is None:  # its covariates are those that somebody has
+            names_of = (left, self.design, self.covariate_labels, COVARIATES)
+            study.refuse(unknown_covariates(study.specification, *names_of))
         self._cohort: tuple[Comparison, ComparisonCohort] | None = None
         self._data_sets: dict[int, tuple[Design, dict[str, Labels]]] = {}
 
@@ -128,14 +136,29 @@ class TableSource:
                 reference=section.reference,
                 missing="error" if donors else rule,
                 labels=self.covariate_labels,
+                imputed=self._gaps,
                 donors=donors,
             )
             return CovariateStep(notes=notes)
 
-        notes = self._cache.get_or_compute(CovariateStep, what, key, write).notes
+        try:
+            notes = self._cache.get_or_compute(CovariateStep, what, key, write).notes
+        except EmptyColumnError as error:
+            raise self._study.error("data", "covariates", "missing", error=error) from None
         if not path.exists():  # deleted by somebody
             write()
         return self.covariate_labels.labelled(Design.open(path, verify=False)), notes
+
+    def _missing_references(self) -> Iterator[Fault]:
+        """Reference levels that no row has once missing values are imputed."""
+        for column, level in self._data.covariates.reference.items():
+            if column in self._gaps and level == MISSING_LEVEL:
+                yield Fault(
+                    ("data", "covariates", "reference", column),
+                    f"the missing values of {column!r} are imputed, so no one has the level "
+                    f"{level!r}.",
+                    "name another level, or set `missing: indicator`.",
+                )
 
     def _imputation_models(self) -> Chain:
         """The models that missing values are drawn from."""
