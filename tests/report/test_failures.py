@@ -1,6 +1,7 @@
 """Where a study has failed, the report says why, shows what is left, and no number too many."""
 
 import copy
+import json
 import math
 
 import pytest
@@ -11,6 +12,7 @@ from report.made import (
     arms,
     calibration,
     diagnostics,
+    study,
     tables,
     two_outcomes,
     write_made,
@@ -123,6 +125,15 @@ def test_failed_diagnostics_withhold_the_result(report):
     assert "compatible with" not in made.text
     assert made.part["controls"]["estimate"] is None
     assert made.part["models"]["profile"] == []
+
+
+def test_a_study_that_withholds_nothing_shows_what_failed_and_its_own_small_counts(report):
+    made = report(failed(), about=study(blind=False, min_cell_count=10))
+    assert "After adjustment, the hazard ratio was 0.595" in made.text
+    assert "✕ failed" in made.text
+    numbers = json.loads(made.path.with_suffix(".json").read_text("utf-8"))
+    assert numbers["min_cell_count"] == 10
+    assert "result" not in report(failed(), about=study(blind=False), blind=True).sections
 
 
 def test_who_asks_for_it_sees_what_failed(report):

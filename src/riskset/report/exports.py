@@ -33,8 +33,8 @@ def export(
     formats: str | Sequence[str] = ("png", "csv"),
     *,
     language: str = "en",
-    blind: bool = True,
-    min_cell_count: int = 5,
+    blind: bool | None = None,
+    min_cell_count: int | None = None,
 ) -> list[Path]:
     r"""Write the figures and tables of a study to a folder, for articles and slides.
 

@@ -43,8 +43,8 @@ class ReportSource:
     """Tables of results, as they may be shown.
 
     With `blind`, effects of runs whose diagnostics failed are withheld, if the results have them.
-    Counts below `min_cell_count` are hidden; 0 hides no more than the results do. Times are in the
-    unit that the study has for its report, `time_unit`.
+    Counts below `min_cell_count` are hidden; 0 hides no more than the results do. Of both, None is
+    what the study says. Times are in the unit that the study has for its report, `time_unit`.
     """
 
     def __init__(
@@ -52,20 +52,22 @@ class ReportSource:
         results: StudyResults,
         say: Translations,
         *,
-        blind: bool,
-        min_cell_count: int,
+        blind: bool | None,
+        min_cell_count: int | None,
         curves: str | None = None,
     ) -> None:
         self.say = say
         self.study = results.study
         self.run = results.run
-        self.blind = blind
+        self.blind = results.study["blind"] if blind is None else blind
         self.options: dict[str, Any] = results.study["settings"].get("report") or {}
         self.curves = curves or self.options.get("curves") or "risk"
         settings = results.study["settings"]
         of_data = settings.get("data", {}).get("time_unit")
         self.time_unit: TimeUnit = self.options.get("time_unit") or of_data or "days"
-        self.min_cell_count = max(min_cell_count, int(results.study["min_cell_count"]))
+        least = int(results.study["min_cell_count"])
+        min_cell_count = least if min_cell_count is None else min_cell_count
+        self.min_cell_count = max(min_cell_count, least)
         # The results of a study's own folder may be whole, whatever the specification hides.
         self._disclosure = Disclosure(results.rows, TABLES, min_cell_count)
         self.study = self.study | {"data": share_data(self.study["data"], self._disclosure)}

@@ -27,8 +27,8 @@ def write(
     path: str | Path,
     *,
     language: str = "en",
-    blind: bool = True,
-    min_cell_count: int = 5,
+    blind: bool | None = None,
+    min_cell_count: int | None = None,
     theme: str = "light",
     curves: str | None = None,
     date: str | datetime.date | None = None,
@@ -45,12 +45,14 @@ def write(
         own HTML and JSON file, ``NAME-1.html``, ``NAME-2.html``, ...
     language : str
         Language of the sentences.
-    blind : bool
+    blind : bool, optional
         Withhold effects, curves and adjusted risks of estimates whose diagnostics failed. Results
-        that were written blind do not contain them in either case.
-    min_cell_count : int
+        that were written blind do not contain them in either case. Default: the setting in the
+        section ``sharing`` of the specification.
+    min_cell_count : int, optional
         Hide counts above 0 and below this number, and numbers from which such a count follows.
-        Counts that the results hide remain hidden.
+        Counts that the results hide remain hidden. Default: the setting in the section ``sharing``
+        of the specification.
     theme : {"light", "dark"}
         "light" follows the reader's system. Printed pages are always white.
     curves : {"risk", "survival"}, optional
