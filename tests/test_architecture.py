@@ -56,7 +56,7 @@ HOMES = {
     **dict.fromkeys(
         ("sqlglot", "keyring", "adbc_driver_postgresql", "adbc_driver_manager"), ("warehouse/",)
     ),
-    "sklearn": ("estimators", "imputation/"),
+    "sklearn": ("estimators", "imputation/", "ohdsi/results_ids.py"),
     "threadpoolctl": ("_runtime.py",),
     "joblib": ("engine.py",),
     "cloudpickle": ("engine.py",),

@@ -6,6 +6,7 @@ from scipy.interpolate import CubicHermiteSpline
 
 import riskset as rs
 from gibleed import comparison, needs_gibleed
+from ohdsi import results_files
 from reference import GOLDEN, read_json, read_table
 
 pytestmark = needs_gibleed
@@ -148,3 +149,26 @@ def test_controls_with_few_outcomes_have_profiles(found, control):
     rows = found.rows("likelihood_profiles", analysis="overlap", outcome=control)
     assert max(point["log_likelihood"] for point in rows) == 0
     assert [rows[k]["log_hr"] for k in (0, -1)] == [-np.log(10), np.log(10)]
+
+
+def test_files_for_viewers(found, tmp_path):
+    """People, days, outcomes, the crude effect and its profile as CohortMethod writes them."""
+    rs.ohdsi.export_results(found, tmp_path / "ohdsi", min_cell_count=0)
+    base = results_files.load(tmp_path / "ohdsi", tmp_path)
+    results_files.check_keys(base)
+    results_files.check_joins(base)
+    effect = base.execute(
+        "SELECT target_subjects, comparator_subjects, target_days, comparator_days, "
+        "target_outcomes, comparator_outcomes, rr, llr FROM cm_result JOIN cm_analysis "
+        "USING (analysis_id) JOIN cg_cohort_definition ON outcome_id = cohort_definition_id "
+        "WHERE cm_analysis.description = 'crude' AND cohort_name = 'bleeding'"
+    ).fetchone()
+    assert effect[:6] == (1797, 830, 54388, 25102, 113, 46)
+    assert effect[6:] == pytest.approx((1.134067, 0.26321403), rel=2e-6)
+    slopes = base.execute(
+        "SELECT log_likelihood, gradient FROM cm_likelihood_profile JOIN cm_analysis "
+        "USING (analysis_id) JOIN cg_cohort_definition ON outcome_id = cohort_definition_id "
+        "WHERE cm_analysis.description = 'crude' AND cohort_name = 'bleeding' "
+        "ORDER BY log_rr LIMIT 1"
+    ).fetchone()
+    assert slopes == pytest.approx((-108.3817, 84.6907), rel=1e-5)

@@ -104,6 +104,7 @@ def test_a_crude_analysis(tmp_path):
                 "propensity": None,
                 "balance": {"sd": "current"},
                 "model": {"kind": "cox", "reading": "pooled", "interval": "profile"},
+                "ohdsi_id": 1,
             }
         },
     }
@@ -448,6 +449,7 @@ def test_a_whole_specification(tmp_path):
         "descendants": True,
         "first": True,
         "kind": "negative control",
+        "ohdsi_id": 101,
     }
     window = study["outcomes"]["bleeding"]["time_at_risk"]
     assert (window["risk_end"], window["max_days"]) == (365, 100)

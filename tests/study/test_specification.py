@@ -84,7 +84,7 @@ FAULTS = {
             "model.interval: `covariates: all` adds a penalty, which excludes a wald interval",
             "bootstrap",
         ),
-        ("matched: [match]", 15, "and model, but it is a list", ""),
+        ("matched: [match]", 15, "model and ohdsi_id, but it is a list", ""),
         (
             "matched: {match: {}}\n  matched: {}",
             16,

@@ -177,6 +177,14 @@ def export(
             "`riskset network meta` to this folder.",
         ),
     ] = None,
+    ohdsi: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Write the results data model of CohortMethod, which OHDSI's viewers read, to "
+            "this folder.",
+        ),
+    ] = None,
     formats: Annotated[
         str,
         typer.Option(
@@ -198,18 +206,21 @@ def export(
     in none of them.
     """
     with _spoken():
-        if private and evidence is not None:
+        if private and (evidence is not None or ohdsi is not None):
             raise InputError(
-                "`--evidence` writes what is shared, so it has no private files.",
+                "`--evidence` and `--ohdsi` write what is shared, so they have no private files.",
                 hint="leave `--private` out, or write figures and tables alone with `--out`.",
             )
-        if out is None and evidence is None:
+        if out is None and evidence is None and ohdsi is None:
             raise InputError(
-                "there is nothing to write.", hint="name a folder with `--out` or `--evidence`."
+                "there is nothing to write.",
+                hint="name a folder with `--out`, `--evidence` or `--ohdsi`.",
             )
         written = [] if out is None else _export_files(folder, out, formats, private)
         if evidence is not None:
             written.append(_export_evidence(folder, evidence))
+        if ohdsi is not None:
+            written += _export_ohdsi(folder, ohdsi)
     for path in written:
         output().print(short(str(path), 500), soft_wrap=True)
 
@@ -230,6 +241,13 @@ def _export_evidence(folder: Path, out: Path) -> Path:
     from riskset.study import StudyResults
 
     return write_evidence(StudyResults.open(folder), out)
+
+
+def _export_ohdsi(folder: Path, out: Path) -> list[Path]:
+    """The results data model of CohortMethod."""
+    from riskset.ohdsi import export_results
+
+    return export_results(folder, out)
 
 
 @study.command()

@@ -39,6 +39,7 @@ VERSIONS = ("5.3", "5.4")
 SOURCE_FACTS = (
     "cdm_source_name", "cdm_source_abbreviation", "cdm_holder", "source_release_date",
     "cdm_release_date", "cdm_version", "cdm_etl_reference", "vocabulary_version",
+    "source_description", "source_documentation_reference", "cdm_version_concept_id",
 )  # fmt: skip
 """Columns of cdm_source that say where the data come from."""
 CODES = {"id": "BadId", "date": "BadDate", "number": "BadNumber", "whole number": "BadNumber"}

@@ -49,4 +49,4 @@ def _outcome(control: NegativeControl, asked: ControlList) -> CdmOutcome:
             "descendants": asked.descendants,
             "first": asked.occurrence == "first",
         }
-    return CdmOutcome(kind="negative control", **where)  # type: ignore[arg-type]
+    return CdmOutcome(kind="negative control", ohdsi_id=control.id, **where)  # type: ignore[arg-type]

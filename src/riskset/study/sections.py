@@ -64,6 +64,8 @@ YEAR = "year"
 NUMBERS = ("age", YEAR)
 """Columns of a CDM that borders can part."""
 
+OHDSI_ID = "the number of {} in OHDSI's files; left out: {}a number made from its name"
+
 
 @settings
 class Exposure:
@@ -71,6 +73,9 @@ class Exposure:
 
     label: str | None = setting("the name for readers; left out: the key", None)
     description: str = setting("a description of the exposure", "")
+    ohdsi_id: int | None = setting(
+        OHDSI_ID.format("the exposure", "its cohort, or "), None, least=1
+    )
 
 
 @settings
@@ -95,6 +100,7 @@ class OutcomeDefinition(Settings):
         "whether it is a control", "outcome"
     )
     true_hr: float | None = setting("the hazard ratio of a positive control", None, above=0)
+    ohdsi_id: int | None = setting(OHDSI_ID.format("the outcome", "its cohort, or "), None, least=1)
 
     def contradictions(self) -> Iterator[InputError]:
         """A positive control, and no other outcome, has a known hazard ratio."""
@@ -336,6 +342,7 @@ class Analysis:
     weight: Weight | None = setting("weight people by their propensity scores", None)
     balance: BalanceOptions = setting("measurement and limits of covariate balance", BalanceOptions)
     model: OutcomeModelSection = setting("the outcome model", OutcomeModelSection)
+    ohdsi_id: int | None = setting(OHDSI_ID.format("the analysis", ""), None, least=1)
 
     @property
     def entry(self) -> Eligibility:

@@ -283,7 +283,10 @@ class _Module:
         if number is None:
             raise given.fault("outcomeId", "a number")
         effect, is_asked = given.number("trueEffectSize"), given.flag("outcomeOfInterest", True)
-        found = self._known.control(number) or {"cohort": number}
+        control = self._known.control(number)
+        found: dict[str, Any] = {"cohort": number}
+        if control is not None:
+            found = control | {"ohdsi_id": number}
         if not is_asked or (effect is not None and number in self._known.concepts):
             is_negative = effect in (None, 1)
             found["kind"] = "negative control" if is_negative else "positive control"
@@ -320,7 +323,7 @@ class _Analysis:
     def of(
         cls, given: Given, outcome: Given, names: Sequence[object], alpha: float | None
     ) -> "_Analysis":
-        number, label = given.take("analysisId"), str(given.take("description", ""))
+        number, label = given.whole("analysisId"), str(given.take("description", ""))
         name = label if label and names.count(label) == 1 else f"{label} ({number})".strip()
         data = given.section("getDbCohortMethodDataArgs") or Given({}, given.place, given.lost)
         population = given.section("createStudyPopulationArgs")
@@ -332,6 +335,7 @@ class _Analysis:
         sections: dict[str, Any] = {"time_at_risk": whole, "propensity": score, **found}
         sections["balance"] = _balance(given, alpha)
         sections["model"] = model(outcome, found)
+        sections |= {} if number is None else {"ohdsi_id": number}
         lasting = ("remove_prior_outcome", "censor_at_new_risk_window", "max_days")
         follow = {key: whole[key] for key in (*lasting, "min_days_at_risk") if key in whole}
         for key in ("truncateIptwArgs", "trimByPsToEquipoiseArgs", "createStudyPopArgs"):
