@@ -13,6 +13,7 @@ from riskset.model.cox import CoxLoss
 from riskset.model.finegray import FineGrayLoss
 from riskset.model.logistic import LogisticLoss
 from riskset.model.loss import Loss
+from riskset.solve import row_space
 from riskset.solve.fit import fit_by_newton
 from riskset.solve.optimality import Problem
 from riskset.solve.path import iterate_path
@@ -119,6 +120,23 @@ def test_each_point_of_a_path_is_that_of_a_fit_alone(store: Store) -> None:
         assert point.status == "converged"
         assert_allclose(point.objective, alone.objective, rtol=1e-10)
         assert_allclose(point.coef, alone.coef, atol=1e-5)
+
+
+def test_columns_that_are_too_many_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(row_space, "MAX_NUMBERS", 150 * N_ROWS)
+    rng = np.random.default_rng(8)
+    design = Design.from_dense(rng.normal(size=(N_ROWS, N_COLUMNS)))
+    space = RowSpace(design)
+    w = np.cov(rng.normal(size=(N_ROWS, 3 * N_ROWS)))
+    for columns in (np.arange(130), np.arange(100, 240), np.arange(20, 160)):
+        z, none = design.stored(columns), np.zeros(columns.size)
+        gradient = rng.normal(size=columns.size)
+        known = NewtonQuadratic(np.zeros((0, 0)), gradient, none, none, none + 2.0, none + np.inf)
+        step = space.step(w, columns, known, 1e-11)
+        assert step is not None
+        assert_allclose(step, np.linalg.solve(z.T @ w @ z + 2.0 * np.eye(z.shape[1]), gradient))
+        assert space.room.shape[0] <= 150
+    assert not RowSpace.suits(design, np.ones(200), np.ones(200))
 
 
 def test_it_suits_tables_with_few_rows_and_an_l2_part_on_penalised_columns() -> None:

@@ -16,10 +16,14 @@ __all__ = ["RowSpace"]
 
 MAX_ROWS = 2048
 """A step takes time like n^3."""
+MAX_NUMBERS = 100_000_000
+"""Columns are dense here: 0.8 GB at most."""
 MIN_COLUMNS_PER_ROW = 3
 """With fewer, steps with a matrix that is kept take less time."""
 MAX_FREE_SHARE = 0.25
 """Of rows, which columns without a penalty may be."""
+GROWTH = 1.5
+"""Of the room for columns, at least, when they need more."""
 MAX_STEPS = 100
 MAX_HALVINGS = 30
 OVERSHOOT = 0.5
@@ -46,6 +50,10 @@ class RowSpace:
 
     def __init__(self, design: Design) -> None:
         self.design = design
+        self._forget()
+
+    def _forget(self) -> None:
+        design = self.design
         self.columns: Index = np.zeros(0, dtype=np.int64)
         self.place: Index = np.full(design.n_features, -1)
         self.room: Matrix = np.zeros((0, design.n_rows))
@@ -56,7 +64,7 @@ class RowSpace:
     def suits(design: Design, l1: Features, l2: Features) -> bool:
         """Whether it takes less time than a matrix of all pairs of so many columns."""
         n, is_free = design.n_rows, (l1 == 0.0) & (l2 == 0.0)
-        is_wide = l2.size >= MIN_COLUMNS_PER_ROW * n
+        is_wide = MIN_COLUMNS_PER_ROW * n <= l2.size <= MAX_NUMBERS // max(n, 1)
         has_few_free = int(np.count_nonzero(is_free)) <= MAX_FREE_SHARE * n
         return n <= MAX_ROWS and is_wide and has_few_free and bool((is_free | (l2 > 0.0)).all())
 
@@ -121,13 +129,17 @@ class RowSpace:
     def _places(self, columns: Index) -> Index:
         """Where the columns are; those that are missing join."""
         missing = columns[self.place[columns] < 0]
+        n = self.columns.size
+        if (n + missing.size) * self.design.n_rows > MAX_NUMBERS:
+            self._forget()
+            missing, n = columns, 0
         if missing.size:
-            n = self.columns.size
             self.place[missing] = np.arange(n, n + missing.size)
             self.columns = np.append(self.columns, missing)
             self.factor = np.append(self.factor, np.zeros(missing.size))
             if self.columns.size > self.room.shape[0]:
-                room = np.empty((2 * self.columns.size, self.design.n_rows))
+                n_slots = max(self.columns.size, int(GROWTH * n))
+                room = np.empty((n_slots, self.design.n_rows))
                 room[:n] = self.room[:n]
                 self.room = room
             self.room[n : self.columns.size] = self.design.stored(missing).T
