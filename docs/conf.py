@@ -31,7 +31,7 @@ myst_enable_extensions = ["dollarmath", "colon_fence", "deflist"]
 myst_heading_anchors = 4
 nb_execution_mode = "cache"
 nb_execution_raise_on_error = True
-nb_execution_timeout = 120
+nb_execution_timeout = 1200  # seconds; a busy machine is slow
 nb_execution_cache_path = str(Path(__file__).parents[1] / "build" / "notebooks")
 
 # The names that a reader writes: riskset.Cox, not riskset.estimators.cox.Cox.
