@@ -22,7 +22,12 @@ def made_path(strength: np.ndarray, coef: np.ndarray, names: list[str]) -> rs.Pa
     found = rs.path(rs.Cox(rs.L1(1.0)), cohort.X, rs.Surv(cohort.time, cohort.event), n_penalties=3)
     penalties = tuple(rs.L1(float(s), unpenalized=["drug"]) for s in strength)
     return dataclasses.replace(
-        found, penalties=penalties, strengths=strength, coefs=coef, names=tuple(names)
+        found,
+        penalties=penalties,
+        strengths=strength,
+        coefs=coef,
+        names=tuple(names),
+        labels=tuple(names),
     )
 
 

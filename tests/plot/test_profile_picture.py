@@ -29,6 +29,7 @@ def made(real, values, height, estimate, maximum):
     return dataclasses.replace(
         real,
         parameter="drug",
+        label="drug",
         values=values,
         log_likelihood=height,
         maximum=estimate,

@@ -70,6 +70,7 @@ def test_the_specification_may_ask_for_it(report):
         "curves": "risk",
         "covariates": [],
         "time_unit": None,
+        "overall": False,
     }
 
 

@@ -35,9 +35,7 @@ class KnownCohorts:
                 known._control(controls)
             reason = "riskset makes no subsets of cohorts; make them in ATLAS or CohortGenerator."
             for key in ("subsetDefs", "cohortSubsets"):
-                if given.has(key):
-                    given.note(key, f"{len(given.take(key))} of them", reason)
-                given.ignore(key)
+                given.lose(key, reason)
             given.rest()
         return known
 
