@@ -275,6 +275,21 @@ def test_an_id_twice(cdm):
         generate_cohorts(cdm, twice)
 
 
+def test_a_cdm_in_a_database(cdm):
+    """Of which only the people of an exposure are pulled: an outcome would have no records."""
+    server = duckdb.connect()
+    for name, table in small_tables().items():
+        server.register("given", table)
+        server.execute(f"CREATE TABLE {name} AS SELECT * FROM given")
+        server.unregister("given")
+    found = CohortDefinition.from_json(CASES["above 40"][0])
+    with rs.omop.Cdm.connect(server, schema="main") as there:
+        with pytest.raises(rs.CohortError, match="need the records of everybody") as caught:
+            found.generate(there)
+        assert caught.value.code == "PartialCdm"
+        assert not there.pulled
+
+
 def test_without_duckcdm(cdm, monkeypatch):
     known = builtins.__import__
 

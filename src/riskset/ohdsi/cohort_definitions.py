@@ -171,7 +171,8 @@ def generate_cohorts(cdm: Cdm, definitions: Iterable[CohortDefinition]) -> Any:
         If duckcdm is not installed: ``pip install 'riskset[ohdsi]'``.
     CohortError
         "BadCohortDefinition" if a definition is not understood or its SQL fails, "DuplicateId" if
-        two definitions have one id, and errors of reading tables.
+        two definitions have one id, "PartialCdm" if the CDM is in a database, of which only the
+        records of some people are pulled, and errors of reading tables.
 
     Examples
     --------
@@ -201,6 +202,14 @@ def generate_cohorts(cdm: Cdm, definitions: Iterable[CohortDefinition]) -> Any:
     'ok'
     """
     listed = list(definitions)
+    if not cdm.is_whole:
+        raise CohortError(
+            "PartialCdm",
+            f"cohort definitions need the records of everybody, but of {cdm.source} only the "
+            "records that a question needs are pulled.",
+            hint="ATLAS or CohortGenerator can make the cohorts there; read their table with "
+            "`CohortTable` and `CohortRecords`.",
+        )
     seen: dict[int, str] = {}
     for one in listed:
         if one.id in seen:

@@ -229,6 +229,11 @@ class Cdm:
         """What was pulled from a database so far, with the checksum of each file."""
         return self._found.pulled
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether the records of everybody are at hand. Of a database, only some people's are."""
+        return not isinstance(self._found, ServerTables)
+
     def _begin(
         self,
         source: str,
