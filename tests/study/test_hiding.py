@@ -3,6 +3,7 @@
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
 import riskset as rs
 from riskset.results.column_groups import BalanceColumns
@@ -35,6 +36,32 @@ def test_few_outcomes_are_hidden_with_what_tells_them(tmp_path):
     # The other reason would give it away by the total.
     (others,) = shared.rows("follow_up_ends", arm="target", reason="end of follow-up")
     assert others["count"] is None
+
+
+def test_an_arm_of_few_people_is_told_by_no_covariate(tmp_path):
+    columns = people(600)
+    columns["drug"] = (np.arange(600) < 3).astype(int)
+    shared, private = both(tmp_path, columns)
+    own, row = (found.rows("balance", covariate_id="age")[0] for found in (private, shared))
+    # 1 / n + 1 / 597 + d^2 / (2 (n + 595)) with n = 3, by hand.
+    expected = 1 / 3 + 1 / 597 + own["before_smd"] ** 2 / (2 * 598)
+    assert own["before_smd_variance"] == pytest.approx(expected, rel=1e-12)
+    names = ("before_mean_target", "before_sd_target", "after_mean_comparator")
+    for name in (*names, "before_smd", "before_smd_variance", "after_smd_variance", "before_p"):
+        assert own[name] is not None
+        assert row[name] is None
+    assert row["before_mean_comparator"] == own["before_mean_comparator"]
+    # (3 x 59 + 597 x 65.248) / 600 tells 3 as well.
+    own, row = (found.rows("table1", covariate_id="age")[0] for found in (private, shared))
+    for name in ("before_target", "before_overall", "before_overall_sd", "after_comparator"):
+        assert own[name] is not None
+        assert row[name] is None
+    # 485 of 600 are in equipoise; of 598, 599 and 601 people, it would be no whole number.
+    (own,), (row,) = (found.rows("ps") for found in (private, shared))
+    assert own["equipoise"] == pytest.approx(485 / 600, rel=1e-12)
+    assert row["equipoise"] is None
+    checks = {one["name"]: one["value"] for one in shared.rows("diagnostics")}
+    assert checks["equipoise"] is None
 
 
 def test_effects_that_fail_diagnostics_are_withheld(tmp_path):

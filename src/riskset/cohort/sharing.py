@@ -73,7 +73,8 @@ def share_estimate(
 def share_balance(balance: Balance, *, min_cell_count: int = 5) -> dict[str, AnyArray]:
     """Return the table of a balance without small counts.
 
-    A binary covariate is hidden in an arm if few people have it, or few do not. All its differences
+    A binary covariate is hidden in an arm if few people have it, or few do not, and every covariate
+    in an arm of few people. All its differences
     are then hidden before and after the adjustment, because together with the other counts they
     reveal the hidden count. ``before_balanced`` and ``after_balanced`` still say on which side of
     the threshold they are.

@@ -107,10 +107,11 @@ def hidden_in_balance(
 ) -> list[set[str]]:
     """Names to hide in each of the rows of one balance.
 
-    A covariate of zeros and ones is hidden in an arm if few have it, or if all but few do. All its
-    differences are then hidden, because with the other counts they reveal how many have it. The
-    side of the limit on which they are stays; where that alone would reveal a count, the other
-    counts are hidden, too. `limit` is that of the column `balanced`, if the rows have it, and `sd`
+    A covariate of zeros and ones is hidden in an arm if few have it, or if all but few do. Every
+    covariate is hidden in an arm of few people, whose number follows from the variance of a
+    difference, or from the means of the arms and of everybody. All its differences are then hidden,
+    because with the other counts they reveal how many have it. The side of the limit on which they
+    are stays; where that alone would reveal a count, the other counts are hidden, too. `limit` is that of the column `balanced`, if the rows have it, and `sd`
     says whose standard deviation divides the differences.
     """
     cells = _few_cells(rows, sizes, least)
@@ -122,7 +123,11 @@ def hidden_in_balance(
         names = {f"{s}_{word}_{a}" for s, a in own for word in ("count", "mean", "sd")}
         if own:
             names |= set(DIFFERENCES)
-            if limit is not None and _side_reveals(row, own, sizes, least, limit, sd):
+            if (
+                limit is not None
+                and row.get("is_binary", True)
+                and _side_reveals(row, own, sizes, least, limit, sd)
+            ):
                 every = itertools.product(CELLS, ("count", "mean", "sd"))
                 names |= {f"{s}_{word}_{a}" for (s, a), word in every}
         hidden.append(names)
@@ -130,12 +135,13 @@ def hidden_in_balance(
 
 
 def _few_cells(rows: Sequence[Named], sizes: Sizes, least: int) -> list[set[Cell]]:
-    """Sides and arms of each row with a small count of ones or of zeros."""
+    """Sides and arms of each row with a small count of ones, of zeros, or of people."""
     found: list[set[Cell]] = [set() for _ in rows]
     for cell in CELLS:
         counts = np.array([number(row[f"{cell[0]}_count_{cell[1]}"]) for row in rows])
         total = np.array([_size(row, cell, sizes) for row in rows])
-        for k in np.flatnonzero(is_small(counts, least) | is_near(counts, total, least)):
+        few = is_small(total, least) | is_near(counts, total, least)
+        for k in np.flatnonzero(few):
             found[k].add(cell)
     return found
 

@@ -74,8 +74,10 @@ def share_scores(rows: Sequence[ScoreRow], results: Results) -> Iterator[ScoreRo
             if _reveals_rest(n, followed, arm, least):
                 hidden.add(f"n_{arm}")
             if _is_small(n, least):
-                # Without covariates the model reveals the share of an arm.
+                # Without covariates the model reveals the share of an arm. A proportion of all
+                # people does, too: with few numbers to choose from, one alone makes it whole.
                 hidden |= {"intercept", "log_likelihood", "auc", "auc_lower", "auc_upper"}
+                hidden.add("equipoise")
         if row.equipoise is not None and None not in sizes:
             total = sum(n for n in sizes if n is not None)
             if is_near(round(row.equipoise * total), total, least):
