@@ -2,6 +2,7 @@
 
 import builtins
 import zipfile
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
@@ -237,8 +238,36 @@ def test_what_is_not_such_a_file(tmp_path):
     for kind in ("duckdb", "sqlite"):
         with zipfile.ZipFile(path, "w") as archive:
             archive.writestr(f"file.{kind}", b"nothing that a database reads" * 1000)
-        with pytest.raises(rs.InputError, match=f"file.{kind} cannot be"):
+        message = f"the database in data.zip is damaged: file.{kind} cannot be"
+        with pytest.raises(rs.CohortError, match=message) as caught:
             CohortMethodData(path)
+        assert caught.value.code == "BadFile"
+
+
+NAMES = ["..\\file.duckdb", ".duckdb", "Fälle 女.DUCKDB", 'it\'s "x".duckdb']
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_names_of_members_lead_nowhere(tmp_path, name):
+    """DuckDB takes a backslash for a step between folders."""
+    path = write_file(tmp_path / "data.zip", population(), attributes=None)
+    with zipfile.ZipFile(path) as archive:
+        content = archive.read("filedata.duckdb")
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(name, content)
+        archive.writestr("._" + name, b"a note of macOS")
+        archive.writestr("../file.duckdb", b"not this one")
+    with CohortMethodData(path) as data:
+        assert data.cohort.table.num_rows == 8
+
+
+def test_an_archive_that_would_fill_the_disk(tmp_path, monkeypatch):
+    path = write_file(tmp_path / "data.zip", population())
+    free = SimpleNamespace(free=1000)
+    monkeypatch.setattr("riskset.ohdsi.andromeda.disk_usage", lambda _: free)
+    with pytest.raises(rs.CohortError, match=r"data.zip needs 0.0 GB unpacked") as caught:
+        CohortMethodData(path)
+    assert "spill_folder" in caught.value.hint
 
 
 @needs_rdata

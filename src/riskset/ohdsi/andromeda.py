@@ -7,6 +7,7 @@ they are checked to be whole. Dates are DATE, text, or days since 1970-01-01.
 import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from shutil import copyfileobj, disk_usage
 from tempfile import TemporaryDirectory
 from typing import Literal, NamedTuple, Self
 
@@ -97,17 +98,18 @@ class AndromedaFile:
         place = Path(self._folder.name)
         try:
             with zipfile.ZipFile(self.path) as archive:
-                names = [name for name in archive.namelist() if "/" not in name.strip("/")]
-                bases = [n for n in names if n.lower().endswith((".duckdb", ".sqlite"))]
+                members = [one for one in archive.infolist() if _is_plain(one.filename)]
+                bases = [one for one in members if _ending(one) in (".duckdb", ".sqlite")]
                 if len(bases) != 1:
                     raise CohortError(
                         "BadFile",
                         f"{self.name} has {counted(len(bases), 'database')} in it, not one.",
                         hint=HINT,
                     )
-                base = Path(archive.extract(bases[0], place))
-                kept = [name for name in names if name.lower().endswith(".rds")]
-                self._attributes = Path(archive.extract(kept[0], place)) if kept else None
+                kept = [one for one in members if _ending(one) == ".rds"][:1]
+                self._check_space([*bases, *kept])
+                base = _unpacked(archive, bases[0], place)
+                self._attributes = _unpacked(archive, kept[0], place) if kept else None
         except FileNotFoundError:
             raise CohortError("BadFile", f"there is no file {str(self.path)!r}.") from None
         except InputError:
@@ -117,16 +119,34 @@ class AndromedaFile:
                 "BadFile", f"{self.name} is not a complete zip archive: {error}", hint=HINT
             ) from None
         self._base = base
-        self._is_sqlite = base.suffix.lower() == ".sqlite"
+        self._is_sqlite = base.suffix == ".sqlite"
+        try:
+            self._tables = self._listed()
+        except InputError as error:
+            text = f"the database in {self.name} is damaged: {error.message}"
+            raise CohortError("BadFile", text, hint=HINT) from None
+
+    def _listed(self) -> dict[str, tuple[str, tuple[str, ...]]]:
+        """Names of the tables in lower case; what they are called, and in SQLite their columns."""
         if self._is_sqlite:
-            tables = sqlite_tables(base)
-            self._tables = {name.lower(): (name, columns) for name, columns in tables.items()}
-            return
-        alias = self.database.attach(base)
-        self._tables = {
+            tables = sqlite_tables(self._base)
+            return {name.lower(): (name, columns) for name, columns in tables.items()}
+        alias = self.database.attach(self._base)
+        return {
             name.lower(): (".".join(map(quoted, (alias, schema, name))), ())
             for schema, name in self.database.tables_of(alias)
         }
+
+    def _check_space(self, members: Sequence[zipfile.ZipInfo]) -> None:
+        """Refuse an archive that would fill the disk."""
+        needed, free = sum(one.file_size for one in members), disk_usage(self._folder.name).free
+        if needed > free:
+            raise CohortError(
+                "BadFile",
+                f"{self.name} needs {needed / 1e9:,.1f} GB unpacked, but the folder for it has "
+                f"{free / 1e9:,.1f} GB left.",
+                hint="name a folder with more space as `spill_folder`.",
+            )
 
     def table(self, table: str, columns: Mapping[str, FileColumn]) -> StoredTable:
         """A clean view of a table, with the columns under new names, in the order of `columns`.
@@ -205,6 +225,23 @@ class AndromedaFile:
                 hint="save the file again, or leave these rows out in R.",
                 details={"table": table, "column": column.name, "file": self.name, "count": n},
             )
+
+
+def _is_plain(name: str) -> bool:
+    """Whether a member is no folder, is in none, and is no note of macOS on another member."""
+    return "/" not in name and not name.startswith("._")
+
+
+def _ending(member: zipfile.ZipInfo) -> str:
+    return "." + member.filename.lower().rpartition(".")[2]
+
+
+def _unpacked(archive: zipfile.ZipFile, member: zipfile.ZipInfo, place: Path) -> Path:
+    """A member as a file of a name of ours: DuckDB takes backslashes for steps between folders."""
+    path = place / f"file{_ending(member)}"
+    with archive.open(member) as packed, path.open("wb") as file:
+        copyfileobj(packed, file, 1 << 20)
+    return path
 
 
 def _clean(sql: str, type_: str, column: FileColumn) -> tuple[str, str]:
