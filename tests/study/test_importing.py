@@ -593,3 +593,117 @@ def test_published_numbers_of_gibleed(gibleed):
         assert row["hr"] == pytest.approx(PUBLISHED[name]["hr"], rel=1e-7)
         for end in ("hr_lower", "hr_upper"):
             assert row[end] == pytest.approx(PUBLISHED[name][end], rel=2e-4)
+
+
+def _placed(*keys, value):
+    def change(content):
+        for key in keys[:-1]:
+            content = content[key]
+        content[keys[-1]] = value
+
+    return change
+
+
+FIRST = ("cmAnalysisList", 0)
+COMPARISON = ("targetComparatorOutcomesList", 0)
+DAMAGED = {
+    "an analysis is a text": (_placed("cmAnalysisList", value=["a"]), "a list of sections"),
+    "analyses are a section": (_placed("cmAnalysisList", value={"a": 1}), "a list of sections"),
+    "comparisons": (_placed("targetComparatorOutcomesList", value=["a"]), "a list of sections"),
+    "outcomes": (_placed(*COMPARISON, "outcomes", value=[3]), "outcomes must be a list of"),
+    "an outcome twice": (
+        _placed(*COMPARISON, "outcomes", value=[{"outcomeId": 3}, {"outcomeId": " 3"}]),
+        "outcomes.1.outcomeId must be a number that no other one has",
+    ),
+    "half a concept": (
+        _placed(*COMPARISON, "excludedCovariateConceptIds", value=[1.5]),
+        "excludedCovariateConceptIds must be whole numbers",
+    ),
+    "two priors": (
+        _placed(*FIRST, "createPsArgs", value={"prior": {"priorType": ["laplace", "normal"]}}),
+        "priorType must be a text",
+    ),
+    "bounds": (
+        _placed(*FIRST, "trimByPsArgs", value={"equipoiseBounds": ["a", "b"]}),
+        "equipoiseBounds must be numbers",
+    ),
+    "bounds of a profile": (
+        _placed(*FIRST, "fitOutcomeModelArgs", "profileBounds", value=["a"]),
+        "profileBounds must be numbers",
+    ),
+    "analyses to leave out": (_placed("analysesToExclude", value=["a"]), "a list of sections"),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGED)
+def test_what_is_not_a_specification_names_its_place(tmp_path, name):
+    change, message = DAMAGED[name]
+    content = specification(analysis())
+    change(content)
+    with pytest.raises(rs.InputError, match=message):
+        imported(tmp_path, content)
+
+
+def test_an_analysis_twice(tmp_path):
+    with pytest.raises(rs.InputError, match="analysisId must be a number that no other one has"):
+        imported(tmp_path, specification(analysis(1, "a"), analysis(1, "b")))
+
+
+@pytest.mark.parametrize("resources", [{"cohortDefinitions": ["a"]}, {"cohortDefinitions": {}}])
+@pytest.mark.parametrize("modules", [["a"], {"module": "CohortMethodModule"}])
+def test_damaged_parts_of_strategus(tmp_path, resources, modules):
+    content = {"sharedResources": [resources], "moduleSpecifications": modules}
+    with pytest.raises(rs.InputError, match="must be a list of sections"):
+        imported(tmp_path, content)
+
+
+def strategus(*definitions, **controls):
+    one = {"cohortId": 101, "cohortName": "Nail", "outcomeConceptId": 139099}
+    controls = {"negativeControlOutcomeCohortSet": [one]} | controls
+    return {
+        "sharedResources": [
+            {"cohortDefinitions": list(definitions)},
+            {"negativeControlOutcomes": controls},
+        ],
+        "moduleSpecifications": [{"module": "CohortMethodModule", "settings": specification()}],
+    }
+
+
+def test_a_cohort_twice(tmp_path):
+    twice = strategus(*({"cohortId": 1, "cohortName": name} for name in "ab"))
+    with pytest.raises(rs.InputError, match="cohortDefinitions.1.cohortId must be a number that"):
+        imported(tmp_path, twice)
+
+
+def test_an_unknown_occurrence_of_controls(tmp_path):
+    with pytest.raises(rs.InputError, match="occurrenceType must be 'all' or 'first'"):
+        imported(tmp_path, strategus(occurrenceType="sometimes"))
+
+
+def test_a_definition_as_an_object_instead_of_its_text(tmp_path):
+    ill = definition({"ConditionOccurrence": {"CodesetId": 0}}, concept_set(0, item(316139)))
+    cohorts = [{"cohortId": k, "cohortName": f"c{k}", "cohortDefinition": ill} for k in (1, 2, 3)]
+    found, (study,) = imported(tmp_path, strategus(*cohorts))
+    assert study["data"]["cohort_definitions"] == "cohorts"
+    written = tmp_path / "out" / "cohorts" / "cohorts" / "2.json"
+    assert read_json(written) == ill
+
+
+def test_numbers_as_text_and_blanks(tmp_path):
+    """R's Strategus pads numbers, and a vector of one may be a list."""
+    one = analysis(data={"studyStartDate": " "}, population={"censorAtNewRiskWindow": [True]})
+    out = [{"targetId": " 1", "analysisId": " 2"}]
+    found, (study,) = imported(
+        tmp_path, specification(one, analysis(2, "Other"), analysesToExclude=out)
+    )
+    assert list(study["analyses"]) == ["Crude"]
+    assert study["analyses"]["Crude"]["time_at_risk"]["censor_at_new_risk_window"]
+    assert not found.lost
+
+
+def test_matches_and_strata(tmp_path):
+    both = analysis(matchOnPsArgs={"maxRatio": 1}, stratifyByPsArgs={"numberOfStrata": 5})
+    section, lost = only(tmp_path, both | {"createPsArgs": {"maxCohortSizeForFitting": 0}})
+    assert "stratify" not in section
+    assert section["match"]["ratio"] == 1
+    assert lost == {"stratifyByPsArgs"}

@@ -1,5 +1,6 @@
 """Cohorts of a specification: their names, definitions, and the concepts of negative controls."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -28,8 +29,8 @@ class KnownCohorts:
             if not isinstance(resource, Mapping):
                 raise InputError(f"sharedResources.{k} must be a section of settings.")
             given = Given(resource, f"sharedResources.{k}", lost)
-            for one in given.take("cohortDefinitions", []):
-                known._define(Given(one, f"{given.place}.cohortDefinitions", lost))
+            for one in given.sections("cohortDefinitions"):
+                known._define(one)
             controls = given.section("negativeControlOutcomes")
             if controls is not None:
                 known._control(controls)
@@ -43,21 +44,28 @@ class KnownCohorts:
         number = one.whole("cohortId")
         if number is None:
             raise one.fault("cohortId", "a number")
-        self.names[number] = str(one.take("cohortName", f"cohort {number}"))
+        self._name(number, one, f"cohort {number}")
         if one.has("cohortDefinition"):
-            self.definitions[number] = str(one.take("cohortDefinition"))
+            written = one.take("cohortDefinition")
+            self.definitions[number] = written if isinstance(written, str) else json.dumps(written)
 
     def _control(self, controls: Given) -> None:
-        self.occurrence = str(controls.take("occurrenceType", "all"))
+        self.occurrence = controls.word("occurrenceType", "all").strip().lower()
+        if self.occurrence not in ("all", "first"):
+            raise controls.fault("occurrenceType", "'all' or 'first'")
         self.descendants = controls.flag("detectOnDescendants", False)
-        for row in controls.take("negativeControlOutcomeCohortSet", []):
-            one = Given(row, f"{controls.place}.negativeControlOutcomeCohortSet", controls.lost)
+        for one in controls.sections("negativeControlOutcomeCohortSet"):
             number, concept = one.whole("cohortId"), one.whole("outcomeConceptId")
             if number is None or concept is None:
                 raise one.fault("outcomeConceptId", "a number")
-            self.names[number] = str(one.take("cohortName", f"concept {concept}"))
+            self._name(number, one, f"concept {concept}")
             self.concepts[number] = concept
         controls.rest()
+
+    def _name(self, number: int, one: Given, default: str) -> None:
+        if number in self.names:
+            raise one.fault("cohortId", "a number that no other cohort has")
+        self.names[number] = str(one.take("cohortName", default))
 
     def name(self, number: int) -> str:
         """The name of a cohort; if another one is called the same, with its number."""

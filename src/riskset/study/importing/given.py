@@ -41,8 +41,9 @@ class Given:
     _seen: set[str] = field(default_factory=set)
 
     def has(self, key: str) -> bool:
-        """Whether a key has a value; R writes null, {} and [] for none."""
-        return self.content.get(key) not in (None, {}, [], "")
+        """Whether a key has a value; R writes null, {}, [] and blanks for none."""
+        value = self.content.get(key)
+        return bool(value.strip()) if isinstance(value, str) else value not in (None, {}, [])
 
     def take(self, key: str, default: Any = None) -> Any:
         """The value of a key."""
@@ -74,13 +75,42 @@ class Given:
         value = self.take(key, [])
         listed = value if isinstance(value, list) else [value]
         try:
-            return [int(float(one)) for one in listed]
+            numbers = [float(one) for one in listed]
         except (TypeError, ValueError):
             raise self.fault(key, "whole numbers") from None
+        if not all(number.is_integer() for number in numbers):
+            raise self.fault(key, "whole numbers")
+        return [int(number) for number in numbers]
+
+    def numbers(self, key: str, default: Sequence[float] = ()) -> list[float]:
+        """Numbers; R writes a vector of one as a number."""
+        value = self.take(key, list(default))
+        try:
+            return [float(one) for one in (value if isinstance(value, list) else [value])]
+        except (TypeError, ValueError):
+            raise self.fault(key, "numbers") from None
+
+    def word(self, key: str, default: str) -> str:
+        """A text, which R may have written as a vector of one."""
+        value = self.take(key, default)
+        if isinstance(value, list) and len(value) == 1:
+            value = value[0]
+        if not isinstance(value, str):
+            raise self.fault(key, "a text")
+        return value
+
+    def sections(self, key: str) -> list["Given"]:
+        """The sections of a list."""
+        value = self.take(key, [])
+        if not isinstance(value, list) or not all(isinstance(one, Mapping) for one in value):
+            raise self.fault(key, "a list of sections of settings")
+        return [Given(one, f"{self.place}.{key}.{k}", self.lost) for k, one in enumerate(value)]
 
     def flag(self, key: str, default: bool) -> bool:
-        """True or false."""
+        """True or false, which R may have written as a vector of one."""
         value = self.take(key, default)
+        if isinstance(value, list) and len(value) == 1:
+            value = value[0]
         if not isinstance(value, bool):
             raise self.fault(key, "true or false")
         return value

@@ -46,7 +46,7 @@ def propensity(settings: Given | None) -> tuple[dict[str, Any] | None, int | Non
 def _penalty(settings: Given) -> tuple[dict[str, Any], int | None]:
     """The penalty of a prior, and the seed of its cross-validation."""
     prior, control = settings.section("prior"), settings.section("control")
-    kind = "laplace" if prior is None else prior.take("priorType", "laplace")
+    kind = "laplace" if prior is None else prior.word("priorType", "laplace")
     is_chosen = prior is None or prior.flag("useCrossValidation", True)
     seed = None if control is None else control.whole("seed")
     if kind == "none":
@@ -85,6 +85,8 @@ def adjustment(analysis: Given, outcome: Given) -> tuple[dict[str, Any], list[st
             "allow_reverse": match.flag("allowReverseMatch", False),
         }
         within = _within(match, "matchCovariateIds", "matchColumns", found["match"])
+        reason = "riskset has one kind of sets; it keeps `match`."
+        analysis.lose("stratifyByPsArgs", reason)
     elif stratify is not None:
         found["stratify"] = {
             "k": stratify.whole("numberOfStrata", 10),
@@ -116,7 +118,7 @@ def _trim(analysis: Given) -> dict[str, Any]:
     found: dict[str, Any] = {}
     old = analysis.section("trimByPsToEquipoiseArgs")
     if old is not None:
-        found["equipoise"] = [float(one) for one in old.take("bounds", [0.3, 0.7])]
+        found["equipoise"] = old.numbers("bounds", (0.3, 0.7))
     trim = analysis.section("trimByPsArgs")
     if trim is None:
         return found
@@ -126,7 +128,7 @@ def _trim(analysis: Given) -> dict[str, Any]:
     if fraction:
         found[method] = fraction
     if trim.has("equipoiseBounds"):
-        found["equipoise"] = [float(one) for one in trim.take("equipoiseBounds")]
+        found["equipoise"] = trim.numbers("equipoiseBounds")
     trim.lose("maxWeight", "riskset trims by scores; `weight: {truncate: ...}` limits weights.")
     trim.rest()
     return found
@@ -170,8 +172,8 @@ def model(outcome: Given, found: dict[str, Any]) -> dict[str, Any]:
     for key in ("includeCovariateIds", "excludeCovariateIds"):
         outcome.lose(key, "an outcome model has all tidy covariates or none.")
     outcome.lose("profileGrid", "riskset chooses the points of the likelihood profile.")
-    bounds = outcome.take("profileBounds", [])
-    if isinstance(bounds, list) and any(abs(float(one)) > PROFILE for one in bounds):
+    bounds = outcome.numbers("profileBounds")
+    if any(abs(one) > PROFILE for one in bounds):
         reason = "riskset profiles hazard ratios from 0.1 to 10."
         outcome.note("profileBounds", bounds, reason)
     outcome.rest()

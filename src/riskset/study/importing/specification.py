@@ -154,16 +154,17 @@ def _settings(content: Mapping[str, Any], name: str, lost: list[LostSetting]) ->
     if "cmAnalysisList" in content:
         yield Given(content, name, lost)
         return
-    for k, module in enumerate(content.get("moduleSpecifications") or []):
-        place = f"moduleSpecifications.{k}"
-        if module.get("module") == MODULE:
-            settings = module.get("settings") or {}
+    for module in Given(content, name, lost).sections("moduleSpecifications"):
+        kind, place = module.take("module"), module.place.removeprefix(f"{name}.")
+        if kind == MODULE:
+            module.place = place
+            settings = module.section("settings") or Given({}, f"{place}.settings", lost)
             # Version 6 has its settings in one section more.
-            inner = settings.get("cmAnalysesSpecifications") or settings
-            yield Given(inner, f"{place}.settings", lost)
-        elif module.get("module") not in COHORT_MODULES:
+            inner = settings.section("cmAnalysesSpecifications")
+            yield settings if inner is None else Given(inner.content, settings.place, lost)
+        elif kind not in COHORT_MODULES:
             reason = "riskset runs comparative cohort studies alone."
-            lost.append(LostSetting(place, module.get("module"), reason))
+            lost.append(LostSetting(place, kind, reason))
 
 
 class _Module:
@@ -171,8 +172,8 @@ class _Module:
 
     def __init__(self, settings: Given, known: KnownCohorts) -> None:
         self._settings, self._known = settings, known
-        self._analyses = settings.take("cmAnalysisList", [])
-        self._comparisons = settings.take("targetComparatorOutcomesList", [])
+        self._analyses = [one.content for one in settings.sections("cmAnalysisList")]
+        self._comparisons = settings.sections("targetComparatorOutcomesList")
         if not self._analyses or not self._comparisons:
             raise InputError(
                 f"{settings.place} has no cmAnalysisList or no targetComparatorOutcomesList.",
@@ -183,15 +184,14 @@ class _Module:
         for key in ("refitPsForEveryOutcome", "refitPsForEveryStudyPopulation"):
             if settings.flag(key, False):
                 settings.note(key, True, reason)
-        self._excluded = settings.take("analysesToExclude", [])
+        _refuse_repeats([Given(one, settings.place, []) for one in self._analyses], "analysisId")
+        self._excluded = settings.sections("analysesToExclude")
         settings.rest()
 
     def studies(self) -> Iterator[dict[str, Any]]:
         """A study for all comparisons that agree in everything but their arms."""
         parts: dict[str, tuple[dict[str, Any], list[tuple[int, int]]]] = {}
-        for k, comparison in enumerate(self._comparisons):
-            place = f"{self._settings.place}.targetComparatorOutcomesList.{k}"
-            given = Given(comparison, place, self._settings.lost)
+        for given in self._comparisons:
             pair = (given.whole("targetId"), given.whole("comparatorId"))
             if None in pair:
                 raise given.fault("targetId", "a number")
@@ -214,10 +214,8 @@ class _Module:
             given.whole("nestingCohortId"),
         )
         given.lose("includedCovariateConceptIds", "riskset makes all covariates that are chosen.")
-        outcomes = [
-            Given(one, f"{given.place}.outcomes.{k}", given.lost)
-            for k, one in enumerate(given.take("outcomes", []))
-        ]
+        outcomes = given.sections("outcomes")
+        _refuse_repeats(outcomes, "outcomeId")
         own = {k: window_of(outcome) for k, outcome in enumerate(outcomes)}
         analyses = [one for one in map(self._analysis, self._chosen(given)) if one is not None]
         groups: dict[str, list[_Analysis]] = {}
@@ -246,19 +244,19 @@ class _Module:
 
     def _chosen(self, comparison: Given) -> list[int]:
         """Places of the analyses of a comparison."""
-        out = set()
+        out: set[int | None] = set()
         for one in self._excluded:
-            row = one if isinstance(one, Mapping) else {}
-            arms = [row.get(key) for key in ("targetId", "comparatorId")]
-            here = [comparison.content.get(key) for key in ("targetId", "comparatorId")]
+            arms = [one.whole(key) for key in ("targetId", "comparatorId")]
+            here = [comparison.whole(key) for key in ("targetId", "comparatorId")]
             if any(a is not None and a != b for a, b in zip(arms, here, strict=True)):
                 continue
-            if row.get("outcomeId") is not None or row.get("analysisId") is None:
+            if one.has("outcomeId") or not one.has("analysisId"):
                 reason = "a study has every outcome in every analysis; remove what is not wanted."
-                comparison.note("analysesToExclude", dict(row), reason)
+                comparison.note("analysesToExclude", dict(one.content), reason)
             else:
-                out.add(row["analysisId"])
-        return [k for k, one in enumerate(self._analyses) if one.get("analysisId") not in out]
+                out.add(one.whole("analysisId"))
+        numbers = [Given(one, "", []).whole("analysisId") for one in self._analyses]
+        return [k for k, number in enumerate(numbers) if number is None or number not in out]
 
     def _analysis(self, k: int) -> "_Analysis | None":
         place = f"{self._settings.place}.cmAnalysisList.{k}"
@@ -298,6 +296,16 @@ class _Module:
             found["prior_outcome_lookback"] = own["priorOutcomeLookback"]
         given.rest()
         return self._known.name(number), found
+
+
+def _refuse_repeats(listed: Sequence[Given], key: str) -> None:
+    """Refuse two sections of a number, of which only one would be in the study."""
+    seen = set()
+    for one in listed:
+        number = one.whole(key)
+        if number is not None and number in seen:
+            raise one.fault(key, "a number that no other one has")
+        seen.add(number)
 
 
 def _has_own_days(own: Mapping[str, Any]) -> bool:
