@@ -107,6 +107,18 @@ def test_numbers_of_covariates():
     assert covariate_number("age") == number_of_name("covariate", "age", 53)
     assert 0 < covariate_number("age") < 2**53
     assert covariate_number(str(2**60)) < 2**53
+    assert covariate_number("7") == 7
+    assert covariate_number("007") == number_of_name("covariate", "007", 53)
+    assert covariate_number("9" * 5000) < 2**53
+
+
+def test_a_name_with_zeros_before_it_is_no_number():
+    outcomes = ResultNumbers(settings({}, {"007": {}, "7": {}, "0": {}})).outcomes
+    assert outcomes == {
+        "007": number_of_name("outcome", "007"),
+        "7": 7,
+        "0": number_of_name("outcome", "0"),
+    }
 
 
 def bars_of(scores, width=0.01):

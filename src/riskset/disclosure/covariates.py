@@ -111,8 +111,9 @@ def hidden_in_balance(
     covariate is hidden in an arm of few people, whose number follows from the variance of a
     difference, or from the means of the arms and of everybody. All its differences are then hidden,
     because with the other counts they reveal how many have it. The side of the limit on which they
-    are stays; where that alone would reveal a count, the other counts are hidden, too. `limit` is that of the column `balanced`, if the rows have it, and `sd`
-    says whose standard deviation divides the differences.
+    are stays; where that alone would reveal a count, the other counts are hidden, too. `limit` is
+    that of the column `balanced`, if the rows have it, and `sd` says whose standard deviation
+    divides the differences.
     """
     cells = _few_cells(rows, sizes, least)
     _few_zeros(rows, cells, sizes, least)

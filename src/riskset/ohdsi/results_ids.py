@@ -51,8 +51,14 @@ def number_of_name(kind: str, name: str, bits: int = COHORT_BITS) -> int:
 
 def covariate_number(key: str) -> int:
     """The key of a covariate if it is a number, as in a CDM, and else a number of its name."""
-    is_number = key.isascii() and key.isdecimal() and 0 < int(key) < 2**COVARIATE_BITS
-    return int(key) if is_number else number_of_name("covariate", key, COVARIATE_BITS)
+    found = _whole_number(key, COVARIATE_BITS)
+    return number_of_name("covariate", key, COVARIATE_BITS) if found is None else found
+
+
+def _whole_number(name: str, bits: int) -> int | None:
+    """The number above 0 that is written like a name; 007 is another name than 7, and no number."""
+    is_number = name.isascii() and name.isdecimal() and not name.startswith("0")
+    return int(name) if is_number and len(name) < 20 and int(name) < 2**bits else None
 
 
 class ResultNumbers:
@@ -129,11 +135,8 @@ def _cohorts(entries: NumberedEntries) -> Iterable[tuple[str, int]]:
 
 
 def _whole(entries: NumberedEntries) -> Iterable[tuple[str, int]]:
-    return (
-        (name, int(name))
-        for name in entries
-        if name.isascii() and name.isdecimal() and 0 < int(name) < 2**COHORT_BITS
-    )
+    known = ((name, _whole_number(name, COHORT_BITS)) for name in entries)
+    return ((name, number) for name, number in known if number is not None)
 
 
 def _taken(kind: str, name: str, number: int, owner: str) -> InputError:
