@@ -4,6 +4,7 @@ import json
 import shutil
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from numpy.testing import assert_allclose
 from typer.testing import CliRunner
@@ -230,6 +231,124 @@ def test_coefficients_that_single_out_people_are_not_answered(tmp_path):
         answer_question(question, *rows(0), site="a")
 
 
+def changed(question, **body):
+    """A question of a coordinator who may ask anything, signed with the secret."""
+    document = json.loads(question.read_text())
+    del document["signature"]
+    document["body"] = body
+    document["signature"] = Secret().sign(document)
+    question.write_text(json.dumps(document))
+
+
+@pytest.mark.parametrize(("column", "flip"), [(0, False), (3, False), (3, True)])
+def test_columns_that_differ_in_few_people_are_not_answered_about(tmp_path, column, flip):
+    """The difference of their sums would be that of these people."""
+    question = start_federation(tmp_path / "fit", SITES).question
+    x, y = rows(0)
+    other = 1 - x[:, column] if flip else x[:, column].copy()
+    other[:4] = 1 - other[:4]
+    near = np.column_stack([x, other])
+    with pytest.raises(rs.InputError, match=f"'x{column}' and 'x6' .* fewer than 5 people"):
+        answer_question(question, near, y, site="a")
+    other[4] = 1 - other[4]
+    assert answer_question(question, np.column_stack([x, other]), y, site="a").exists()
+    same = np.column_stack([x, x[:, column]])  # an alias that tells nothing about anybody
+    assert answer_question(question, same, y, site="a").exists()
+
+
+def test_coefficients_that_give_one_person_all_weight_are_not_answered(tmp_path):
+    """With log hazards from 0 to 20, the expected events are those of the one outlier."""
+    x, y = rows(0)
+    x = x.copy()
+    last = np.argmax(TIME[SITE == 0])  # at risk at all event times
+    x[:, 0] = np.abs(x[:, 0]) / 10
+    x[last, 0] = 20.0
+    question = start_federation(tmp_path / "fit", SITES).question
+    coef, columns = np.zeros(6), list(range(6))
+    changed(question, ask="evaluation", coef=coef.tolist(), columns=columns)
+    assert answer_question(question, x, y, site="a").exists()
+    coef[0] = 1.0
+    changed(question, ask="evaluation", coef=coef.tolist(), columns=columns)
+    with pytest.raises(rs.InputError, match="fewer than 5 of its people have nearly all expected"):
+        answer_question(question, x, y, site="a")
+
+
+def test_questions_about_variation_do_not_find_the_range(tmp_path):
+    """With any tolerance, halving it would find the range of a covariate to the last digit."""
+    question = start_federation(tmp_path / "fit", SITES).question
+    x, y = rows(0)
+    weights = [1.0, 0, 0, 0, 0, 0]
+    for share in (0.01, 0.99, 1.01, 100.0):
+        changed(question, ask="variation", weights=weights, tolerance=share * np.ptp(x[:, 0]))
+        answer = json.loads(answer_question(question, x, y, site="a").read_text())
+        assert answer["body"]["varies"]
+
+
+@pytest.mark.parametrize("what", ["times", "order of rows"])
+def test_data_with_the_same_sums_but_other_outcomes_are_refused(tmp_path, what):
+    """Sums of covariates and counts of events stay, so nothing but the likelihood changes."""
+    now = start_federation(tmp_path / "fit", SITES)
+    answer_all(now)
+    now = next_round(tmp_path / "fit")
+    answer_all(now)
+    x, y = rows(2)
+    y = rs.Surv(y["time"] + np.arange(len(y)), y["event"]) if what == "times" else y[::-1]
+    answer_question(now.question, x, y, site="c")
+    with pytest.raises(rs.InputError, match="the data of the site 'c' changed"):
+        next_round(tmp_path / "fit")
+
+
+@pytest.mark.parametrize(
+    "setting", [{"sites": ["a", "b"]}, {"left_out": ["x1"]}, {"options": {"ties": "efron"}}]
+)
+def test_settings_stay_for_all_rounds(tmp_path, setting):
+    """Else answers of other sites, or about another model, would be added."""
+    now = start_federation(tmp_path / "fit", SITES)
+    answer_all(now)
+    path = tmp_path / "fit" / "fit.json"
+    document = json.loads(path.read_text()) | setting
+    path.write_text(json.dumps(document))
+    with pytest.raises(rs.InputError, match="a question of other sites or settings than fit.json"):
+        next_round(tmp_path / "fit")
+    path.write_text("{")
+    with pytest.raises(rs.InputError, match="is damaged"):
+        next_round(tmp_path / "fit")
+
+
+@pytest.mark.parametrize("text", ['{"a": 1e400, "signature": "x"}', '{"signature": "\u00e9"}'])
+def test_a_forged_message_is_refused_as_such(tmp_path, text):
+    path = tmp_path / "question.json"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(rs.InputError, match=r"the signature of .* does not fit"):
+        answer_question(path, *rows(0), site="a")
+
+
+def test_a_secret_is_the_same_from_file_and_environment(tmp_path, monkeypatch):
+    (tmp_path / "key").write_text("k" * 32 + "\n")
+    monkeypatch.setenv("RISKSET_NETWORK_SECRET", "k" * 32 + "\n")
+    assert Secret().sign({"a": 1}) == Secret(tmp_path / "key").sign({"a": 1})
+    with pytest.raises(rs.InputError, match="of the secret cannot be read"):
+        Secret(tmp_path / "none")
+
+
+def test_events_are_counted_not_weighted(tmp_path):
+    def of_site(k):
+        own = k == SITE
+        table = {"t": TIME[own], "e": EVENT[own], "w": np.full(own.sum(), 2.5), "x": X[own, 0]}
+        return rs.Dataset.from_frame(pa.table(table), time="t", event="e", weight="w")
+
+    now = start_federation(tmp_path / "fit", SITES)
+    while now.question is not None:
+        for k, name in enumerate(SITES):
+            answer_question(now.question, of_site(k), site=name)
+        now = next_round(tmp_path / "fit")
+    assert now.result.n_events == EVENT.sum()
+    pooled = rs.Cox().fit(
+        X[:, :1], rs.Surv(TIME, EVENT), sample_weight=np.full(N, 2.5), strata=SITE
+    )
+    assert_allclose(now.result.coef[0], pooled.coef_, atol=1e-8)
+
+
 def test_other_covariates_are_named(tmp_path):
     now = start_federation(tmp_path / "fit", SITES)
     answer_all(now)
@@ -246,7 +365,14 @@ def test_other_covariates_are_named(tmp_path):
         ({"sites": ["a", "a"]}, "two or more different names"),
         ({"sites": ["a", "../b"]}, "two or more different names"),
         ({"model": "logistic"}, "model"),
+        ({"sites": ["a", "A"]}, "two or more different names"),
         ({"strengths": [1.0]}, "those of a penalty"),
+        ({"penalty": rs.L1(1.0), "strengths": [-1.0]}, "`strength` must be a finite number"),
+        ({"penalty": 1.0}, "`penalty` must be L1, L2, ElasticNet or None"),
+        ({"tol": -1.0}, "`tol` must be between 0 and 1"),
+        ({"max_iter": 0}, "`max_iter` must be a whole number"),
+        ({"ties": "exact"}, "`ties`"),
+        ({"tiez": "efron"}, "option 'tiez' was not found"),
     ],
 )
 def test_a_start_that_cannot_be(tmp_path, options, words):

@@ -17,6 +17,7 @@ from network.simulated import PLACE, profile, profile_of_r
 from report.parsed import parse
 from riskset.cli.main import app
 from riskset.network import Site, SiteLikelihood
+from riskset.network.evidence import EstimateKey
 from study.small import people, run
 
 SITES = ("north", "south", "west")
@@ -98,6 +99,19 @@ def test_settings_that_differ_are_named_with_their_site(folders, tmp_path):
         error.value
     )
     assert "0.2 at 'north' and 0.1 at 'east'" in str(error.value)
+
+
+def test_settings_must_agree_where_the_first_site_has_no_entry():
+    def site(name, **ratios):
+        one = rs.network.SiteEstimate(likelihood=SiteLikelihood.normal(0.1, 0.2))
+        keys = [EstimateKey("t", "c", "o", analysis) for analysis in ratios]
+        analyses = {analysis: {"match": {"ratio": r}} for analysis, r in ratios.items()}
+        settings = {"title": "A study", "analyses": analyses}
+        return Site(name, dict.fromkeys(keys, one), settings)
+
+    three = [site("a", x=1), site("b", x=1, y=1), site("c", x=1, y=4)]
+    with pytest.raises(rs.InputError, match="'b' and 'c' differ in the setting `analyses.y.match"):
+        rs.network.meta(three)
 
 
 def test_columns_may_have_other_names_at_another_site(tmp_path):

@@ -5,7 +5,8 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.integrate import dblquad, quad
 from scipy.optimize import brentq
-from scipy.stats import norm
+from scipy.signal import fftconvolve
+from scipy.stats import chi2, norm
 
 import riskset as rs
 from network.simulated import N_SITES, of_site, people, profile, profile_of_r
@@ -14,6 +15,7 @@ from riskset.network.bias import corrected, site_bias
 from riskset.network.fixed_effect import fixed_effect
 from riskset.network.normal_pooling import heterogeneity_of, pooled_normal
 from riskset.network.random_effects import effect_distribution
+from riskset.network.synthesis import likelihood_ratio
 
 # coxph(Surv(time, event) ~ x + strata(site), ties = "breslow") of survival 3.5-3 on all people, and
 # its profile-likelihood interval; inverse variance of the fits of the three sites that have one.
@@ -80,6 +82,24 @@ def test_all_sites_without_outcomes_in_an_arm_give_an_interval_with_one_end():
     assert_allclose(fallen, 3.841458820694124 / 2, atol=1e-8)
 
 
+def test_without_a_shared_ratio_the_supremum_is_found_from_the_end_of_the_profile():
+    """The interval by hand: 16 log(1 + e^x) has risen by 1.92 from 0, its limit."""
+    x = np.linspace(-2.3, 2.3, 24)
+    one = SiteLikelihood(x, -8 * np.log1p(np.exp(x)), -8 / (1 + np.exp(-x)))
+    exact = np.log(np.expm1(3.841458820694124 / 2 / 16))
+    found = fixed_effect([one, one])
+    assert exact <= found.upper < exact + 0.05  # the slope at the end is a bound
+    exact_p = chi2.sf(2 * 16 * np.log(2), 1)
+    assert exact_p <= found.p < 1.3 * exact_p
+
+
+def test_likelihoods_that_say_nothing_have_no_estimate():
+    x = np.linspace(-2.3, 2.3, 24)
+    found = fixed_effect([SiteLikelihood(x, np.full(24, 3.0), np.zeros(24))] * 2)
+    assert np.isnan(found.log_hr)
+    assert (found.lower, found.upper, found.p) == (-np.inf, np.inf, 1.0)
+
+
 def closed_form(b, se, prior=(2.0, 0.5), n=20001):
     """Posterior of mu and tau of normal estimates: mu is integrated by hand, tau over a grid."""
     high = min(8 * prior[1], 8 * (np.ptp(b) + np.max(se)))  # nothing of the posterior lies beyond
@@ -140,6 +160,30 @@ def test_random_effects_of_profiles_by_scipy():
     mean = dblquad(lambda mu, tau: mu * density(mu, tau), 0, 2.5, -6, 3, **options)[0] / total
     found = effect_distribution(two)
     assert_allclose(found.mean, mean, atol=3e-3)
+
+
+def test_random_effects_of_profiles_without_derivatives():
+    """Independent: convolutions of the linear curves on a grid of 0.001, tau on 400 points."""
+    x = np.linspace(-2.3, 2.3, 10)
+    line = SiteLikelihood(x, -0.5 * ((x - 0.3) / 0.4) ** 2)
+    curves_of_sites = [line, line, SiteLikelihood.normal(0.0, 0.2)]
+    theta = np.linspace(-6, 6, 12001)
+    step = theta[1] - theta[0]
+    nodes, weights = np.polynomial.legendre.leggauss(400)
+    masses = [np.exp(one(theta) - one.top) for one in curves_of_sites]
+    posterior = np.zeros(theta.size)
+    for tau, weight in zip(1.25 * (nodes + 1), weights, strict=True):
+        density = np.exp(-0.5 * (theta / 2) ** 2 - 0.5 * (tau / 0.5) ** 2)
+        half = int(min(8 * tau, 5.9) / step) + 1
+        kernel = np.exp(-0.5 * (step * np.arange(-half, half + 1) / tau) ** 2)
+        for mass in masses:
+            density = density * fftconvolve(mass, kernel / kernel.sum(), mode="same")
+        posterior += weight * density
+    below = np.cumsum(posterior) / posterior.sum()
+    found = effect_distribution(curves_of_sites)
+    for share in (0.025, 0.5, 0.975):
+        at = np.interp(share, below, theta + step / 2)
+        assert_allclose(found.mu_quantile(share), at, atol=3e-5)
 
 
 def test_the_same_result_in_every_run():
@@ -234,6 +278,12 @@ def test_the_likelihood_ratio_of_heterogeneity_is_q_of_normal_curves():
     sites = {str(k): Site.of_profile("", SiteLikelihood.normal(B[k], SE[k])) for k in range(5)}
     (row,) = rs.network.meta(sites).rows("heterogeneity")
     assert_allclose(row["ratio"], heterogeneity_of(B, SE).q, atol=1e-3)
+
+
+def test_the_likelihood_ratio_counts_sites_that_share_no_ratio():
+    """One site says 0, the other 3, and their curves meet nowhere near: Q = 9 / (2 * 0.05^2)."""
+    apart = [SiteLikelihood.normal(b, 0.05) for b in (0.0, 3.0)]
+    assert_allclose(likelihood_ratio(apart), 1800.0, rtol=1e-6)
 
 
 def test_leaving_a_site_out_is_pooling_the_others():

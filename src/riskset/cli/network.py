@@ -110,7 +110,8 @@ def _show(found: "rs.network.NetworkResults") -> None:
             (row,) = found.rows(
                 "pooled", **key._asdict(), method=method, corrected=False, left_out=None
             )
-            low, mid, high = (plain_number(row[f"hr{end}"], 3) for end in ("_lower", "", "_upper"))
+            values = (row[f"hr{end}"] for end in ("_lower", "", "_upper"))
+            low, mid, high = ("none" if v is None else plain_number(v, 3) for v in values)
             cells.append(f"[bold]{mid}[/] ({low} to {high})")
             n_sites = row["n_sites"]
         words = [short(found.label(n, getattr(key, n)), 28) for n in ("outcome", "analysis")]

@@ -1,6 +1,7 @@
 """Whether the sites of a network ran the same study, apart from where their data are."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
 from typing import Any
 
 from riskset._errors import InputError
@@ -25,8 +26,8 @@ entry is a site's own. Comparisons that a site lacks are missing there."""
 def check_agreement(sites: Sequence[Site]) -> None:
     """Refuse sites whose settings differ, with their names and the first setting that does."""
     known = [site for site in sites if site.settings]
-    for site in known[1:]:
-        first = known[0]
+    # All pairs: the first site may lack an analysis in which two others differ.
+    for first, site in combinations(known, 2):
         for path, one, other in _differences(first.settings, site.settings):
             raise InputError(
                 f"the sites {first.name!r} and {site.name!r} differ in the setting `{path}`: it is "

@@ -74,6 +74,7 @@ class FederatedRows:
         self._ask, self.head = ask, head
         self.crew = SiteCrew(len(facts))
         self.n_events = float(sum(one["event_weight"] for one in facts))
+        self.n_events_counted = int(sum(one["n_events"] for one in facts))
         self.reach = np.max([one["reach"] for one in facts], axis=0) / head.scale
         self._wanted = NO_COLUMNS
         if head.n_features <= MAX_FULL_INFORMATION:

@@ -41,6 +41,8 @@ from riskset.solve.result import Solution
 __all__ = ["FederatedFit", "FederatedRound", "answer_question", "next_round", "start_federation"]
 
 FIT, QUESTION, RESULT = "fit.json", "question.json", "result.json"
+OF_QUESTIONS = ("id", "riskset", "sites", "model", "options", "left_out")
+"""Settings that a question has, so that they stay for all rounds."""
 MIN_CELL_COUNT = 5
 PENALTIES: dict[str, type[Penalty]] = {"L1": L1, "L2": L2, "ElasticNet": ElasticNet}
 
@@ -202,20 +204,18 @@ def start_federation(
     if place.exists() and any(place.iterdir()):
         raise InputError(f"{str(place)!r} is not empty.", hint="name a new folder.")
     names = [str(name) for name in sites]
-    if len(names) < 2 or len(set(names)) < len(names) or not all(map(_is_name, names)):
+    # Some file systems do not tell upper from lower case.
+    n_files = len({name.casefold() for name in names})
+    if len(names) < 2 or n_files < len(names) or not all(map(_is_name, names)):
         raise InputError(
             f"`sites` must be two or more different names of letters, digits, - and _, but it is "
             f"{names!r}.",
-            hint="they are names of files, too.",
+            hint="they are names of files, too, some of which do not tell A from a.",
         )
     if model not in MODELS:
         raise InputError.wrong_option("model", model, tuple(MODELS))
-    MODELS[model](**options)  # options that it does not have are an error here
-    values = [float(s) for s in strengths]
-    if penalty is not None and not values:
-        values = [penalty.strength]
-    if penalty is None and values:
-        raise InputError("`strengths` are those of a penalty.", hint="give `penalty`, too.")
+    _check_options(model, {**options, "tol": tol, "max_iter": max_iter})
+    values = _strengths(penalty, strengths)
     settings = {
         "id": secrets.token_hex(16),
         "riskset": __version__,
@@ -224,7 +224,7 @@ def start_federation(
         "options": options,
         "penalty": None if penalty is None else _penalty_document(penalty),
         "strengths": values,
-        "left_out": list(left_out),
+        "left_out": [left_out] if isinstance(left_out, str) else list(left_out),
         "tol": tol,
         "max_iter": max_iter,
     }
@@ -271,7 +271,12 @@ def next_round(folder: str | Path, *, secret: Secret | str | Path | None = None)
         raise InputError(
             f"{str(place)!r} has no federated fit.", hint="start one with `riskset federate start`."
         )
-    settings = parse_json((place / FIT).read_bytes())
+    try:
+        settings = parse_json((place / FIT).read_bytes())
+    except ValueError as error:
+        raise InputError(
+            f"{str(place / FIT)!r} is damaged: {error}.", hint="start again in a new folder."
+        ) from None
     key = secret if isinstance(secret, Secret) else Secret(secret)
     return _Coordinator(place, settings, key).step()
 
@@ -347,7 +352,7 @@ def answer_question(
         "round": message["round"],
         "site": site,
         "question": digest(message),
-        "data": key.of_data(digest(facts)),
+        "data": key.of_data(digest(data.mark(facts))),
         "body": _body(data, facts, body),
     }
     target = path.with_name(f"{site}.json") if out is None else Path(out)
@@ -404,11 +409,10 @@ class _Coordinator:
         number = self._n_rounds + 1
         path = self._place(number)
         path.parent.mkdir(exist_ok=True)
-        known = ("id", "riskset", "sites", "model", "options", "left_out")
         message = {
             "kind": "question",
             "round": number,
-            "fit": {name: self._settings[name] for name in known},
+            "fit": {name: self._settings[name] for name in OF_QUESTIONS},
             "body": body,
         }
         write_message(path, message, self._secret)
@@ -418,6 +422,11 @@ class _Coordinator:
         """Take the answers of a round; the sites that have not answered."""
         path = self._place(number)
         question = read_message(path, "question", self._secret)
+        if question["fit"] != {name: self._settings[name] for name in OF_QUESTIONS}:
+            raise InputError(
+                f"{str(path)!r} is a question of other sites or settings than {FIT}.",
+                hint="start again in a new folder to change what is fitted.",
+            )
         wanted = digest(question)
         self._n_bytes += path.stat().st_size * len(self._names)
         found, missing = [], []
@@ -508,7 +517,7 @@ class _Coordinator:
             self._n_rounds,
             self._n_bytes,
             problem.design.n_rows,
-            int(rows.n_events),
+            rows.n_events_counted,
         )
 
 
@@ -529,6 +538,29 @@ def _standard_errors(problem: FederatedProblem, solution: Solution) -> list[floa
 def _penalty_document(penalty: Penalty) -> dict[str, Any]:
     kind = type(penalty).__name__
     return {"kind": kind, **json.loads(json.dumps(penalty.get_params(deep=False), default=list))}
+
+
+def _check_options(model: str, options: Mapping[str, Any]) -> None:
+    """Refuse options that the model does not have, or values that they cannot have."""
+    known = MODELS[model]().get_params(deep=False)
+    for name in options:
+        if name not in known:
+            raise InputError.unknown_name("option", name, known, place=f"`{model}`")
+    MODELS[model](**options)._check_parameters()
+
+
+def _strengths(penalty: Penalty | None, strengths: Sequence[float]) -> list[float]:
+    """Strengths of the path; of the penalty alone if none are named."""
+    if penalty is None:
+        if len(strengths):
+            raise InputError("`strengths` are those of a penalty.", hint="give `penalty`, too.")
+        return []
+    if not isinstance(penalty, Penalty):
+        raise InputError(
+            f"`penalty` must be L1, L2, ElasticNet or None, but it is {penalty!r}.",
+            hint="such as riskset.L2(10).",
+        )
+    return [penalty.with_strength(s).strength for s in strengths] or [penalty.strength]
 
 
 def _is_name(name: str) -> bool:

@@ -29,7 +29,8 @@ class FixedEffect:
 
     It is infinite where the sum rises without end, and so are limits of its interval. `se` is the
     length of the interval divided by that of a standard normal distribution. `p` is that of the
-    likelihood-ratio test of no effect.
+    likelihood-ratio test of no effect. `top` is the maximum or supremum of the sum. Where the sum
+    is flat, the estimate is NaN, and the interval has no end.
     """
 
     log_hr: float
@@ -37,6 +38,7 @@ class FixedEffect:
     upper: float
     se: float
     p: float
+    top: float
 
 
 def fixed_effect(likelihoods: Sequence[SiteLikelihood], level: float = 0.95) -> FixedEffect:
@@ -49,13 +51,15 @@ def fixed_effect(likelihoods: Sequence[SiteLikelihood], level: float = 0.95) -> 
         return float(sum(float(one.derivative(x)) for one in likelihoods))
 
     low, high = -LIMIT, LIMIT
+    z = normal_quantile(level)
+    if all(np.ptp(one.values) == 0 and one.top == one.values[0] for one in likelihoods):
+        return FixedEffect(np.nan, -np.inf, np.inf, np.inf, 1.0, value(0.0))
     if slope(low) <= 0 or slope(high) >= 0:
         best = -np.inf if slope(low) <= 0 else np.inf
         top = float(sum(one.top for one in likelihoods))
     else:
         best = float(brentq(slope, low, high, xtol=1e-13, rtol=1e-14))
         top = value(best)
-    z = normal_quantile(level)
     target = top - 0.5 * z**2
 
     def end(side: int) -> float:
@@ -70,4 +74,4 @@ def fixed_effect(likelihoods: Sequence[SiteLikelihood], level: float = 0.95) -> 
 
     lower, upper = end(-1), end(1)
     ratio = max(2 * (top - value(0.0)), 0.0)
-    return FixedEffect(best, lower, upper, (upper - lower) / (2 * z), float(chi2.sf(ratio, 1)))
+    return FixedEffect(best, lower, upper, (upper - lower) / (2 * z), float(chi2.sf(ratio, 1)), top)

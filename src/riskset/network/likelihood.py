@@ -49,7 +49,7 @@ class SiteLikelihood:
         with the slopes of the outer pieces.
     supremum : float, optional
         Least upper bound of the log likelihood, in the units of `values`, where the curve rises
-        without end because one arm has no outcome. Default: the largest of the values.
+        without end because one arm has no outcome. Default: see `top`.
 
     Attributes
     ----------
@@ -187,8 +187,18 @@ class SiteLikelihood:
 
     @property
     def top(self) -> float:
-        """The supremum if it is given, else the largest of the values."""
-        return float(self.values.max()) if self.supremum is None else float(self.supremum)
+        r"""The supremum if it is given, else a lower bound of it.
+
+        Without outcomes in an arm the log likelihood is :math:`c - \sum_i \log(1 + u_i)` with
+        :math:`u_i = r_i e^{\pm x}`. Its slope is :math:`\sum_i u_i / (1 + u_i)` in size, which is
+        at most what is missing to c. So the bound is the value at the end that rises plus the
+        size of the slope there, or the largest of the values.
+        """
+        if self.supremum is not None:
+            return float(self.supremum)
+        rising = self.derivative(self.points[[0, -1]] + [-1.0, 1.0]) * [-1.0, 1.0]
+        ends = self.values[[0, -1]] + np.maximum(rising, 0.0)
+        return max(float(self.values.max()), float(ends.max()))
 
     @property
     def width(self) -> float:

@@ -29,10 +29,16 @@ class Secret:
     """The secret that the sites share: of a file, or of the environment."""
 
     def __init__(self, file: str | Path | None = None) -> None:
-        if file is not None:
-            self._key = Path(file).read_bytes().strip()
+        if file is None:
+            self._key = os.environ.get(ENVIRONMENT, "").encode().strip()
         else:
-            self._key = os.environ.get(ENVIRONMENT, "").encode()
+            try:
+                self._key = Path(file).read_bytes().strip()
+            except OSError as error:
+                raise InputError(
+                    f"the file {str(file)!r} of the secret cannot be read: {error.strerror}.",
+                    hint="check its name and its rights.",
+                ) from None
         if len(self._key) < MIN_SECRET_BYTES:
             place = f"the variable {ENVIRONMENT}" if file is None else f"the file {str(file)!r}"
             raise InputError(
@@ -82,7 +88,7 @@ def read_message(path: Path, kind: str, secret: Secret) -> Message:
     signature = content.pop(SIGNATURE, None) if isinstance(content, dict) else None
     if not isinstance(signature, str):
         raise InputError(f"{str(path)!r} has no signature.", hint="copy the file again.")
-    if not hmac.compare_digest(signature, secret.sign(content)):
+    if not _fits(signature, content, secret):
         raise InputError(
             f"the signature of {str(path)!r} does not fit: the message was changed, or it was "
             "signed with another secret.",
@@ -95,6 +101,14 @@ def read_message(path: Path, kind: str, secret: Secret) -> Message:
             hint="sites answer questions, and the coordinator reads answers.",
         )
     return dict(content)
+
+
+def _fits(signature: str, content: Mapping[str, Any], secret: Secret) -> bool:
+    try:
+        own = secret.sign(content)
+    except ValueError:  # a number as large as 1e400, which no message has
+        return False
+    return signature.isascii() and hmac.compare_digest(signature, own)
 
 
 def _bytes(content: Mapping[str, Any]) -> bytes:

@@ -49,6 +49,8 @@ MAX_NUMBERS = 4_000_000
 """Size of the largest array that a density is made in."""
 STEPS_PER_WIDTH = 4.0
 """Points on a likelihood, for each width."""
+FINER_WITH_CORNERS = 8
+"""Sums converge slowly over curves with corners, which those without derivatives are."""
 REACH_IN_PRIOR_SDS = 8.0
 N_COARSE, N_MU, N_TAU, N_FINE = 33, 97, 40, 1025
 MAX_ZOOMS = 12
@@ -234,6 +236,7 @@ class _Site:
     def __init__(self, likelihood: SiteLikelihood) -> None:
         self._likelihood = likelihood
         self._width = likelihood.width
+        self._finer = 1 if likelihood.derivatives is not None else FINER_WITH_CORNERS
         self._reach = _reach(likelihood)
 
     def log_marginal(self, mu: Rows, tau: float) -> Rows:
@@ -242,7 +245,7 @@ class _Site:
             return self._likelihood(mu)
         if tau <= self._width or not np.isfinite(self._reach).all():
             return self._by_deviates(mu, tau)
-        step = self._width / STEPS_PER_WIDTH
+        step = self._width / STEPS_PER_WIDTH / self._finer
         theta = np.arange(self._reach[0], self._reach[1] + step, step)
         log_l = self._likelihood(theta)
         top = log_l.max()
@@ -258,7 +261,7 @@ class _Site:
     def _by_deviates(self, mu: Rows, tau: float) -> Rows:
         # On a curve that rises without end, the mass lies where it meets the normal distribution:
         # moving the points there keeps them where the integrand is.
-        n = max(1, int(np.ceil(tau / self._width)))
+        n = max(1, int(np.ceil(tau / self._width))) * self._finer
         z = np.linspace(DEVIATES[0], DEVIATES[-1], (DEVIATES.size - 1) * n + 1)
         log_f = self._likelihood(mu[:, None] + tau * z) - 0.5 * z**2
         top = log_f.max(axis=1)

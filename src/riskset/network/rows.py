@@ -91,8 +91,7 @@ class HeterogeneityRow(OfEstimate, table="heterogeneity"):
     n_sites: int = column("summary", "number of sites with a profile")
     ratio: float | None = column(
         "effect",
-        "twice the sum of the maxima of the sites minus that of the sum; within the "
-        "points of the profiles",
+        "twice the sum of the maxima of the sites minus the maximum of the sum",
     )
     ratio_p: float | None = column("effect", "its p, by a chi-square distribution", unit="p")
     n_normal: int = column("summary", "number of sites with a normal approximation")

@@ -4,7 +4,7 @@ A site keeps no state, so the same question has the same answer. Coefficients an
 the user's units, so sites need not agree on how columns are stored.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,13 +20,17 @@ from riskset.estimators.finegray import FineGray
 from riskset.model.cox import Evaluation, Prepared
 from riskset.model.loss import Loss
 from riskset.model.risk_set_components import components, informative_columns
+from riskset.network.few_people import effective_people, near_pairs, rare_columns
 
 __all__ = ["MODELS", "SiteData"]
 
 MODELS: dict[str, type[HazardModelBase]] = {"cox": Cox, "finegray": FineGray}
 MAX_SPAN = 30.0
 """Coefficients that spread log hazards of a site further are refused: they single out people."""
-CHUNK = 64
+MAX_NAMES = 5
+MAX_TOLERANCE = 1e-4
+"""Largest tolerance of a question whether a combination of columns varies, as a share of its range.
+With any tolerance, a few questions would find the range itself, whose ends are those of people."""
 
 
 class SiteData(NamedTuple):
@@ -59,8 +63,9 @@ class SiteData(NamedTuple):
 
     def _check_counts(self) -> None:
         outcome = self.loss.outcome
-        counts = {"rows": outcome.n_rows}
-        codes, n_of_code = np.unique(outcome.event[outcome.event > 0], return_counts=True)
+        used = outcome.weight > 0
+        counts = {"rows": int(used.sum())}
+        codes, n_of_code = np.unique(outcome.event[used & (outcome.event > 0)], return_counts=True)
         counts |= {f"events of code {c}": int(n) for c, n in zip(codes, n_of_code, strict=True)}
         for what, n in counts.items():
             if 0 < n < self.least:
@@ -69,28 +74,34 @@ class SiteData(NamedTuple):
                     "question.",
                     hint="leave the site out of the fit.",
                 )
-        rare = [self.design.names[j] for j in self._rare()]
+        rare = [repr(self.design.names[j]) for j in rare_columns(self.design, self.least)]
         if rare:
             raise InputError(
                 f"fewer than {self.least} people of the site {self.site!r} differ from the others "
-                f"in {', '.join(map(repr, rare[:5]))}{', ...' if len(rare) > 5 else ''}, so it "
-                "answers no question about these columns.",
+                f"in {_listed(rare)}, so it answers no question about these columns.",
                 hint="leave them out at every site: `left_out` of the start of the fit.",
             )
-
-    def _rare(self) -> list[int]:
-        """Columns in which few rows differ from the most frequent value."""
-        found = []
-        for first in range(0, self.design.n_features, CHUNK):
-            columns = np.arange(first, min(first + CHUNK, self.design.n_features))
-            z = self.design.stored(columns)
-            for k, j in enumerate(columns.tolist()):
-                _, counts = np.unique(z[:, k], return_counts=True)
-                if 0 < z.shape[0] - counts.max() < self.least:
-                    found.append(j)
-        return found
+        pairs = [
+            " and ".join(repr(self.design.names[j]) for j in pair)
+            for pair in near_pairs(self.design, self.least)
+        ]
+        if pairs:
+            raise InputError(
+                f"at the site {self.site!r}, {_listed(pairs)} are equal or opposite except for "
+                f"fewer than {self.least} people, of whom differences of sums would tell.",
+                hint="leave one of each pair out at every site: `left_out` of the start.",
+            )
 
     # ------------------------------------------------------------------------------- answers
+
+    def mark(self, facts: Mapping[str, Any]) -> dict[str, Any]:
+        """What changes with the data: what is answered to the first two questions.
+
+        The gradient changes if times, events, strata or the order of the rows do.
+        """
+        nothing = np.zeros(0, dtype=np.int64)
+        null = self.evaluation(np.zeros(self.design.n_features), nothing)
+        return {"facts": facts, "null": null}
 
     def facts(self) -> dict[str, Any]:
         """The columns, their sums and squares, and the numbers of rows and events."""
@@ -125,6 +136,14 @@ class SiteData(NamedTuple):
                 hint="add a penalty, or leave out columns whose coefficients are large.",
             )
         now = self.loss.evaluate(eta)
+        if effective_people(now.expected) < self.least:
+            raise InputError(
+                f"the site {self.site!r} does not answer: with these coefficients fewer than "
+                f"{self.least} of its people have nearly all expected events, so that sums are "
+                "theirs.",
+                hint="add a penalty, leave out columns with large values of few people, or leave "
+                "the site out.",
+            )
         gradient = design.cross(now.residual, runtime=self.loss.runtime) * scale
         everything = np.arange(design.n_features)
         z_sums = design.moments(now.expected, everything, runtime=self.loss.runtime)
@@ -151,6 +170,8 @@ class SiteData(NamedTuple):
 
     def variation(self, weights: Features, tolerance: float) -> bool:
         """Whether a combination of columns varies by more among people at risk together."""
+        reach = np.array([self._range(j) for j in range(self.design.n_features)])
+        tolerance = min(tolerance, MAX_TOLERANCE * float(np.abs(weights) @ reach))
         x = self.design.product(weights * self.design.scale, runtime=self.loss.runtime)
         rows, component = components(self.loss)
         n = int(component.max(initial=-1)) + 1
@@ -171,3 +192,7 @@ class SiteData(NamedTuple):
         z = self.design.stored(np.array([j]))[:, 0]
         span = float(np.ptp(z)) * float(self.design.scale[j])
         return float(2.0 ** np.ceil(np.log2(span))) if span > 0 else 0.0
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names[:MAX_NAMES]) + (", ..." if len(names) > MAX_NAMES else "")

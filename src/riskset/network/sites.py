@@ -226,7 +226,7 @@ def _likelihood(row: EvidenceRow) -> SiteLikelihood | None:
         return likelihood
     # The estimate is infinite, and the ratio says how far above the value at 0 its limit is.
     top = float(likelihood(0.0)) + row.llr
-    return replace_supremum(likelihood, max(top, likelihood.top))
+    return replace_supremum(likelihood, max(top, float(likelihood.values.max())))
 
 
 def replace_supremum(likelihood: SiteLikelihood, supremum: float) -> SiteLikelihood:

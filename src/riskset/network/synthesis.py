@@ -226,12 +226,9 @@ def pooled_rows(
 
 
 def likelihood_ratio(likelihoods: Sequence[SiteLikelihood]) -> float:
-    """Twice the sum of the maxima less that of the sum, all at hazard ratios that are shared."""
-    low = max(float(one.points[0]) for one in likelihoods)
-    high = min(float(one.points[-1]) for one in likelihoods)
-    x = np.linspace(low, high, 2001)
-    values = np.array([one(x) for one in likelihoods])
-    return max(2 * float(values.max(axis=1).sum() - values.sum(axis=0).max()), 0.0)
+    """Twice the sum of the maxima less the maximum of the sum; suprema where they rise."""
+    own = sum(fixed_effect([one]).top for one in likelihoods)
+    return max(2 * (own - fixed_effect(likelihoods).top), 0.0)
 
 
 def _at_maximum(likelihood: SiteLikelihood) -> tuple[float | None, float | None]:
@@ -279,7 +276,8 @@ def _ratios(log_hr: float, lower: float, upper: float) -> dict[str, object]:
     with np.errstate(over="ignore"):
         values = np.exp(np.array([log_hr, lower, upper]))
     names = ("hr", "hr_lower", "hr_upper")
-    return {"log_hr": log_hr} | {n: _known(v) for n, v in zip(names, values.tolist(), strict=True)}
+    found: dict[str, object] = {"log_hr": _known(log_hr)}
+    return found | {n: _known(v) for n, v in zip(names, values.tolist(), strict=True)}
 
 
 def _known(value: float) -> float | None:
