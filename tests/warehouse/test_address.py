@@ -6,7 +6,7 @@ from types import ModuleType, SimpleNamespace
 import pytest
 
 import riskset as rs
-from riskset.warehouse.address import Address, has_secret, scrubbed
+from riskset.warehouse.address import Address, database_name, has_secret, scrubbed
 from riskset.warehouse.connection import Warehouse
 from riskset.warehouse.drivers import DRIVERS, kind_of_connection
 
@@ -26,6 +26,19 @@ from riskset.warehouse.drivers import DRIVERS, kind_of_connection
         ("databricks://host/main?http_path=%2Fsql%2F1&access_token=dapi1", True),
         ("${CDM_URL}", False),
         ("postgresql://[host/db", False),
+        # A letter of the password that is not written by its code.
+        ("postgresql://u:pa/ss@host/db", True),
+        ("postgresql://u:p1/ss@host:5432/db", True),
+        ("postgresql://u:pa#ss@host/db", True),
+        ("postgresql://u:1?ss@host/db", True),
+        ("postgresql://u:pa[ss@host/db", True),
+        ("postgresql://u@one:5432,two:5433/db", False),
+        ("postgresql://u@[::1]:5432/db", False),
+        ("postgresql://u:${P}@${HOST}:${PORT}/db", False),
+        ("bigquery://p/d?adbc.bigquery.sql.auth.refresh_token=abc", True),
+        ("snowflake://u@a/db?oauthClientSecret=abc", True),
+        ("snowflake://u@a/db?passcode=123456", True),
+        ("snowflake://u@a/db?clientRequestMfaToken=true", False),
     ],
 )
 def test_secrets_in_a_url(url, expected):
@@ -58,6 +71,52 @@ def test_addresses_that_are_none():
     with pytest.raises(rs.InputError, match="known scheme") as caught:
         Address.of("oracle://me:secret@host/db")
     assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://u:gehe/heim@host:5432/db",
+        "postgresql://u:1/heim@host:5432/db",
+        "postgresql://u:x@gehe/heim@host:5432/db",
+        "postgresql://u:ge#heim@host/db",
+        "postgresql://u:1?heim@host/db",
+        "postgresql://u:ge[heim@host/db",
+        "sqlserver://u:geheim@host:99999/db",
+        "sqlserver://u:geheim@host:heim/db",
+        "host=localhost password=geheim",
+    ],
+)
+def test_an_address_that_is_not_clear_is_refused_without_a_part_of_it(url):
+    for given, known in ((url, {}), ("${CDM_URL}", {"CDM_URL": url})):
+        with pytest.raises(rs.InputError) as caught:
+            Address.of(given, environment=known)
+        assert "heim" not in str(caught.value)
+        assert caught.value.__cause__ is None
+    assert database_name(url) in ("database", "db")
+
+
+def test_letters_of_a_password_that_need_no_code():
+    """A driver ends the password at the first @, and we at the last one."""
+    address = Address.of("postgresql://u:p@ss%é@host/db")
+    assert address.url == "postgresql://u:p%40ss%25%C3%A9@host/db"
+    assert scrubbed("p@ss%é", address.secrets) == "***"
+    known = Address.of("bigquery://p/d?adbc.bigquery.sql.auth.refresh_token=abcd&x=1")
+    assert known.secrets == ("abcd",)
+    assert "abcd" not in known.identity
+
+
+def test_a_system_without_a_keyring(monkeypatch):
+    import keyring.errors
+
+    def fail(*_):
+        raise keyring.errors.NoKeyringError("there is no backend")
+
+    monkeypatch.setattr("keyring.get_password", fail)
+    with pytest.raises(rs.CohortError, match="could not be asked .* there is no backend") as caught:
+        Address.of("postgresql://me@host/db", keyring="cdm")
+    assert caught.value.code == "NoCredentials"
+    assert "password_variable" in caught.value.hint
 
 
 class Recorder(ModuleType):

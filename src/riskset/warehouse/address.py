@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Self
-from urllib.parse import parse_qsl, quote, quote_plus, unquote, urlsplit
+from urllib.parse import SplitResult, parse_qsl, quote, quote_plus, unquote, urlsplit
 
 from riskset._errors import CohortError, InputError, MissingDependencyError
 
@@ -29,12 +29,16 @@ SCHEMES = {
 
 VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
-SECRET_PARAMETERS = {
-    *("password", "passwd", "pwd", "passphrase", "token", "access_token", "secret"),
-    *("client_secret", "private_key", "privatekey", "authenticator_token", "api_key", "apikey"),
-    *("sslpassword", "adbc.snowflake.sql.client_option.jwt_private_key_pkcs8_password"),
-}
-"""Parameters of a URL that hold credentials, in lower case."""
+SECRET_WORDS = (
+    *("password", "passwd", "pwd", "passphrase", "passcode", "token", "secret", "private_key"),
+    *("privatekey", "apikey", "api_key", "accesskey", "access_key"),
+)
+"""A parameter of a URL holds credentials if its name has one of these, in lower case."""
+
+LAST_PORT = 65_535
+
+NO_SECRETS = ("true", "false")
+"""Values of such parameters that only switch something."""
 
 REMEDY = (
     "write ${NAME} in its place and set that environment variable, or leave it out and name "
@@ -78,8 +82,20 @@ class Address:
         """
         known = os.environ if environment is None else environment
         filled = {name: _variable(known, name) for name in VARIABLE.findall(url)}
-        parts = urlsplit(_filled(url, filled))
+        try:
+            parts = urlsplit(_filled(url, filled))
+            is_clear = _is_clear(parts)
+        except ValueError:  # its text may hold a password
+            is_clear = False
+        if not is_clear:
+            raise InputError(
+                "`connection` cannot be taken apart into user, password, host, port and database.",
+                hint="a letter such as /, ?, # or @ in a user or a password is written by its "
+                "code, as %2F, %3F, %23 or %40; or name `password_variable`, which takes the "
+                "password as it is.",
+            )
         kind = _kind(parts.scheme)
+        parts = parts._replace(netloc=_coded(parts.netloc))
         whole, password = parts.geturl(), None
         if password_variable is not None:
             password = _variable(known, password_variable)
@@ -105,9 +121,7 @@ class Address:
         parts = urlsplit(self.url)
         user = parts.netloc.rpartition("@")[0].partition(":")[0]
         others = sorted(
-            (name, value)
-            for name, value in self.parameters.items()
-            if name.lower() not in SECRET_PARAMETERS
+            (name, value) for name, value in self.parameters.items() if not _is_secret(name, value)
         )
         return f"{self.shown} {unquote(user)} {others}"
 
@@ -119,17 +133,24 @@ def database_name(url: str) -> str:
     'omop'
     """
     try:
-        return urlsplit(url).path.strip("/").rpartition("/")[2] or "database"
+        parts = urlsplit(url)
+        is_known = parts.scheme.lower() in SCHEMES and _is_clear(parts)
     except ValueError:
-        return "database"
+        is_known = False
+    # What cannot be taken apart may have a password anywhere.
+    return (parts.path.strip("/").rpartition("/")[2] if is_known else "") or "database"
 
 
 def has_secret(url: str) -> bool:
     """Whether a URL holds credentials as they are; ``${NAME}`` is none."""
+    if VARIABLE.fullmatch(url):
+        return False
     try:
+        if "://" in url and not _is_clear(urlsplit(url)):
+            return True  # such as a password with a slash
         return any(not VARIABLE.fullmatch(value) for _, value in _secret_parts(url))
     except ValueError:  # no URL; whoever connects will say so
-        return False
+        return "@" in url
 
 
 def shown(url: str) -> str:
@@ -173,15 +194,45 @@ def _kind(scheme: str) -> str:
     return SCHEMES[scheme.lower()]
 
 
+def _is_clear(parts: SplitResult) -> bool:
+    """Whether a URL was taken apart as it was meant.
+
+    A letter in a password that is not written by its code ends what is taken for the host.
+    """
+    user, _, hosts = parts.netloc.rpartition("@")
+    rest = parts.path + (parts.query if ":" in hosts and not user else "")
+    # PostgreSQL may have several hosts.
+    return "@" not in rest and not parts.fragment and all(map(_has_port, hosts.split(",")))
+
+
+def _has_port(host: str) -> bool:
+    """Whether what follows a host is a port, if there is anything."""
+    port = host.rpartition("]")[2].partition(":")[2]
+    is_number = port.isascii() and port.isdigit()
+    return not port or bool(VARIABLE.fullmatch(port)) or (is_number and int(port) <= LAST_PORT)
+
+
+def _coded(netloc: str) -> str:
+    """User, password and host of a URL; letters in the first two are written by their codes."""
+    user, at, host = netloc.rpartition("@")
+    coded = (quote(unquote(part), safe="") for part in user.split(":", 1))
+    return f"{':'.join(coded)}{at}{host}"
+
+
+def _is_secret(name: str, value: str) -> bool:
+    """Whether a parameter of a URL holds credentials."""
+    is_named = any(word in name.lower() for word in SECRET_WORDS)
+    is_key = "private_key" in value  # the content of a key file of Google
+    return is_key or (is_named and value.lower() not in NO_SECRETS)
+
+
 def _secret_parts(url: str) -> Iterable[tuple[str, str]]:
     """Name and value of the parts of a URL that hold credentials."""
     parts = urlsplit(url)
     password = parts.netloc.rpartition("@")[0].partition(":")[2]
     found = [("password", password)] if password else []
     found += [
-        (name, value)
-        for name, value in parse_qsl(parts.query)
-        if name.lower() in SECRET_PARAMETERS and value
+        (name, value) for name, value in parse_qsl(parts.query) if value and _is_secret(name, value)
     ]
     return found
 
@@ -209,12 +260,22 @@ def _variable(known: Mapping[str, str], name: str) -> str:
 def _from_keyring(service: str, user: str) -> str:
     try:
         import keyring
+        import keyring.errors
     except ImportError:
         raise MissingDependencyError(
             "a password from a keyring needs the package keyring.",
             hint='pip install "riskset[keyring]"',
         ) from None
-    password = keyring.get_password(service, user)
+    try:
+        password = keyring.get_password(service, user)
+    except keyring.errors.KeyringError as error:  # such as a server without a keyring
+        reason = scrubbed(error, ())
+        raise CohortError(
+            "NoCredentials",
+            f"the keyring of this system could not be asked for a password: {reason}",
+            hint="unlock it, or name `password_variable` in place of `keyring`.",
+            details={"service": service, "user": user},
+        ) from None
     if not password:
         raise CohortError(
             "NoCredentials",
