@@ -56,6 +56,18 @@ def test_a_changed_file_is_parsed_again(folder, tmp_path):
     assert len(copies(place)) == len(known) + 2
 
 
+def test_a_changed_file_of_the_same_size_and_time_is_parsed_again(folder, tmp_path):
+    """As `cp -p` and `tar` leave one."""
+    file, time = folder / "measurement.csv", (folder / "measurement.csv").stat().st_mtime_ns
+    before = answers(folder, cache_folder=tmp_path / "copies")[0]["measurement"]
+    lines = file.read_text().splitlines(keepends=True)
+    file.write_text("".join([lines[0], *reversed(lines[1:])]))
+    os.utime(file, ns=(time, time))
+    after = answers(folder, cache_folder=tmp_path / "copies")[0]["measurement"]
+    assert after != before
+    assert after.to_pylist() == before.to_pylist()[::-1]
+
+
 def test_an_archive_is_unpacked_once(folder, tmp_path, monkeypatch):
     archive, place = tmp_path / "cdm.zip", tmp_path / "copies"
     with zipfile.ZipFile(archive, "w") as content:

@@ -51,14 +51,25 @@ MAX_CATEGORIES = 10_000
 
 BATCH_ROWS = 1 << 20
 
-AMOUNT = re.compile(r"[0-9]+(\.[0-9]+)? *([KMGT]i?B)", re.IGNORECASE)
+AMOUNT = re.compile(r"(?P<number>[0-9]+(\.[0-9]+)?) *(?P<unit>[KMGT]i?B)", re.IGNORECASE)
+
+
+LEAST_MEMORY = 64e6
+"""Bytes without which the database can hardly begin."""
 
 
 def checked_amount(memory: str) -> str:
-    """An amount of memory; raises `InputError` if it is not a number with a unit."""
-    if not AMOUNT.fullmatch(memory.strip()):
+    """An amount of memory; raises `InputError` if it is not a number with a unit, or very small."""
+    found = AMOUNT.fullmatch(memory.strip()) if isinstance(memory, str) else None
+    if found is None:
         raise InputError(
             f"`memory_limit` must be a number with a unit, but it is {memory!r}.",
+            hint="for example '8GB' or '500MB'.",
+        )
+    base = 1024 if found["unit"].lower().endswith("ib") else 1000
+    if float(found["number"]) * base ** ("KMGT".index(found["unit"][0].upper()) + 1) < LEAST_MEMORY:
+        raise InputError(
+            f"`memory_limit` must be at least {LEAST_MEMORY / 1e6:.0f} MB, but it is {memory!r}.",
             hint="for example '8GB' or '500MB'.",
         )
     return memory.strip()
@@ -220,10 +231,15 @@ class Database:
         return Database(self.memory_limit, self.spill_folder)
 
     def write_parquet(self, query: str, path: Path) -> int:
-        """Write the rows of a query to a Parquet file, in their order; their number."""
-        (n_rows,) = self.row(
-            f"COPY ({query}) TO {text(str(path))} (FORMAT parquet, COMPRESSION zstd)"
-        )
+        """Write the rows of a query to a Parquet file, in their order; their number.
+
+        Raises OSError if a file cannot be written or read, such as on a full disk.
+        """
+        copy = f"COPY ({query}) TO {text(str(path))} (FORMAT parquet, COMPRESSION zstd)"
+        try:
+            (n_rows,) = self.row(copy)
+        except duckdb.IOException as error:
+            raise OSError(f"{error}") from None
         return int(n_rows)
 
     def write_stream(self, stream: RowStream, path: Path, tell: Callable[[int, int], None]) -> int:
@@ -245,7 +261,7 @@ class Database:
         self._connection.register(view, RowStream(stream.schema, guarded()).reader(tell))
         try:
             n_rows = self.write_parquet(f"SELECT * FROM {view} ORDER BY ALL", path)
-        except duckdb.Error:
+        except (duckdb.Error, OSError):
             if failures:
                 # Not from the database's error, which would show a text of the driver.
                 raise failures[0] from None

@@ -100,12 +100,19 @@ def _storage(type_: pa.DataType) -> pa.DataType:
     return type_.storage_type if isinstance(type_, pa.BaseExtensionType) else type_
 
 
+UNITS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+"""Units of points in time in a second."""
+
+
 def _check_days(name: str, column: pa.Array) -> None:
-    if not pa.types.is_date32(column.type) or column.null_count == len(column):
+    if pa.types.is_date32(column.type):
+        counts, last = column.view(pa.int32()), LAST_DAY
+    elif pa.types.is_timestamp(column.type):
+        counts, last = column.view(pa.int64()), LAST_DAY * 86_400 * UNITS[column.type.unit]
+    else:
         return
-    days = column.view(pa.int32())
-    extremes = pyarrow.compute.min_max(days).as_py()
-    if max(abs(extremes["min"]), abs(extremes["max"])) > LAST_DAY:
+    extremes = pyarrow.compute.min_max(counts).as_py()
+    if extremes["min"] is not None and max(-extremes["min"], extremes["max"]) > last:
         raise InputError(
             f"column {name} holds a date that is none, such as infinity.",
             hint="correct these rows where the CDM is made, or leave them out.",

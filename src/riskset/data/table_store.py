@@ -1,9 +1,10 @@
 """Tables kept as Parquet in a folder, so that they need not be made again for some days.
 
 A table has a key, which is made of everything that its content depends on. Its file appears whole
-under that key, with a sealed document of its checksum, its rows and the time when it was made. A
-file that is damaged or too old does not count, and is deleted. The folder may hold data of single
-people: only the owner of the account can read it.
+under that key, with a sealed document of its checksum, its rows, the time when it was made and the
+days for which it is kept. A file that is damaged or too old does not count, and is deleted. Files
+of other names are left alone, because a user may name any folder. The tables may hold data of
+single people: only the owner of the account can read them.
 """
 
 import datetime
@@ -13,9 +14,11 @@ import os
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from riskset._errors import InputError
 from riskset._version import __version__
 from riskset.data.documents import checksum, is_sealed, parse_json, sealed
 from riskset.data.writers import check_folder, replacing, write_json
@@ -28,21 +31,28 @@ CACHE_DAYS = 7
 CACHE_VARIABLE = "RISKSET_CACHE"
 """The environment variable that names another folder than the user's usual one."""
 
-CONTENT = 1
+CONTENT = 2
 """Version of how tables are written; one of another version is made again."""
 
-OWNER_ALONE = 0o700
+PREFIX = "riskset-"
+"""With which the names of files begin, so that no file of the user is taken for one."""
+
+FOLDER_OF_OWNER, FILE_OF_OWNER = 0o700, 0o600
 SECONDS_A_DAY = 86_400
 
 
 @dataclass(frozen=True)
 class CachedTable:
-    """A table in a store: its file, rows, bytes and checksum, and whether it was there before."""
+    """A table in a store: its file, rows, bytes and checksum, and when it was made.
+
+    `is_reused` says whether it was there before.
+    """
 
     path: Path
     n_rows: int
     n_bytes: int
     checksum: str
+    made: datetime.datetime
     is_reused: bool
 
 
@@ -69,21 +79,41 @@ def table_key(*parts: object) -> str:
 class TableStore:
     """Tables in a folder, each for at most `days` days; with 0 none is found again.
 
-    Raises `InputError` if the folder cannot be written to.
+    Only the owner of the account can read the files, and a folder that is made here. A table is
+    deleted after the days for which it was kept, which may be more than `days`: another program
+    may be reading it.
+
+    Raises `InputError` if the folder cannot be written to, or `days` are none.
     """
 
     def __init__(self, folder: Path, days: int = CACHE_DAYS) -> None:
+        if not isinstance(days, int) or days < 0:
+            raise InputError(f"`cache_days` must be a whole number, 0 or more, but it is {days!r}.")
         check_folder(folder)
-        folder.mkdir(parents=True, exist_ok=True)
-        folder.chmod(OWNER_ALONE)
+        try:
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            folder.mkdir(mode=FOLDER_OF_OWNER, exist_ok=True)
+        except OSError as error:  # such as a file system that is full, or takes no folders
+            raise InputError(
+                f"cannot write into {str(folder)!r}: {error.strerror}.",
+                hint="choose another place.",
+            ) from None
         self.folder, self._days = folder, days
-        for document in folder.glob("*.json"):
-            if self._kept(document.stem) is None:
-                self.forget(document.stem)
-        for file in folder.glob("*.parquet"):  # of a run that was killed, and not of another one
-            is_left = not self._document(file.stem).exists()
-            if is_left and time.time() - file.stat().st_mtime > SECONDS_A_DAY:
-                file.unlink(missing_ok=True)
+        self._delete_old()
+
+    def _delete_old(self) -> None:
+        """Delete tables that are too old or have no whole document, and what killed runs left."""
+        for document in self.folder.glob(f"{PREFIX}*.json"):
+            key = document.stem.removeprefix(PREFIX)
+            if self._kept(key, is_for_all=True) is None:
+                self.forget(key)
+        for before in ("", ".", "tmp_."):  # those of `replacing` and of DuckDB
+            for file in self.folder.glob(f"{before}{PREFIX}*.parquet"):
+                # Another run may be writing it, or deleting it, too.
+                with suppress(FileNotFoundError):
+                    is_young = time.time() - file.stat().st_mtime < SECONDS_A_DAY
+                    if not (is_young or file.with_suffix(".json").exists()):
+                        file.unlink()
 
     def find(self, key: str) -> CachedTable | None:
         """A table that was kept, if it is not too old and every byte of it is as it was."""
@@ -95,12 +125,15 @@ class TableStore:
     def keep(self, key: str, what: str, write: Callable[[Path], int]) -> CachedTable:
         """Let `write` write a table, of which it returns the number of rows, and keep it."""
         path = self._file(key)
-        with replacing(path) as (temporary,):
+        made = datetime.datetime.now(datetime.UTC).replace(microsecond=0)
+        with replacing(path, mode=FILE_OF_OWNER) as (temporary,):
             n_rows = write(temporary)
-            kept = CachedTable(path, n_rows, temporary.stat().st_size, checksum(temporary), False)
+            size, seal = temporary.stat().st_size, checksum(temporary)
+        kept = CachedTable(path, n_rows, size, seal, made, is_reused=False)
         content = {
             "table": what,
-            "made": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+            "made": made.isoformat(),
+            "days": self._days,
             "rows": kept.n_rows,
             "bytes": kept.n_bytes,
             "checksum": kept.checksum,
@@ -118,26 +151,32 @@ class TableStore:
         self._file(key).unlink(missing_ok=True)
 
     def _file(self, key: str) -> Path:
-        return self.folder / f"{key}.parquet"
+        return self.folder / f"{PREFIX}{key}.parquet"
 
     def _document(self, key: str) -> Path:
-        return self.folder / f"{key}.json"
+        return self.folder / f"{PREFIX}{key}.json"
 
-    def _kept(self, key: str) -> CachedTable | None:
-        """What the document of a table says, if it is whole and not too old."""
+    def _kept(self, key: str, *, is_for_all: bool = False) -> CachedTable | None:
+        """What the document of a table says, if it is whole and not too old.
+
+        It is too old after `days` here, or `is_for_all` after the days for which it was kept.
+        """
         try:
             document = parse_json(self._document(key).read_bytes())
             if not is_sealed(document):
                 return None
             made = datetime.datetime.fromisoformat(document["made"])
+            age = datetime.datetime.now(datetime.UTC) - made
+            most = document["days"] if is_for_all else self._days
+            is_old = age.total_seconds() >= most * SECONDS_A_DAY
             kept = CachedTable(
                 self._file(key),
                 document["rows"],
                 document["bytes"],
                 document["checksum"],
+                made,
                 is_reused=True,
             )
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return None
-        age = datetime.datetime.now(datetime.UTC) - made
-        return kept if age < datetime.timedelta(days=self._days) else None
+        return None if is_old else kept

@@ -114,11 +114,12 @@ def _target(path: Path) -> Path:
 
 
 @contextmanager
-def replacing(*paths: Path) -> Iterator[tuple[Path, ...]]:
+def replacing(*paths: Path, mode: int = 0o666) -> Iterator[tuple[Path, ...]]:
     """Temporary names next to `paths`, renamed if the block succeeds and otherwise removed.
 
     In the same folder, because a rename is atomic only within one file system. A symbolic link
-    stays, and the file where it leads is replaced. Errors name the path that was asked for.
+    stays, and the file where it leads is replaced. Errors name the path that was asked for. The
+    files have the permissions `mode`, less those that the umask takes away.
     """
     temporary = []
     try:
@@ -133,7 +134,7 @@ def replacing(*paths: Path) -> Iterator[tuple[Path, ...]]:
         os.umask(mask)
         for source, path in zip(temporary, map(_target, paths), strict=True):
             # mkstemp makes files for their owner alone; results get the usual permissions.
-            source.chmod(0o666 & ~mask)
+            source.chmod(mode & ~mask)
             source.replace(path)
     except OSError as error:
         # A full disk is reported without a name, or with that of a temporary file.
