@@ -1,5 +1,6 @@
 """A study on a CDM in PostgreSQL: the results of files, byte for byte, and nothing secret."""
 
+import datetime
 import json
 import subprocess
 import sys
@@ -68,10 +69,18 @@ def test_the_same_results_byte_for_byte_and_no_secret(postgres, tmp_path, files,
     pulls = [step for step in found.run["steps"] if step["step"] == "pull"]
     assert {"measurement", "concept"} <= {step["what"] for step in pulls}
 
-    # Again: pulls and steps are there.
+    today = datetime.datetime.now(datetime.UTC).date().isoformat()
+    assert pulls[0]["pulled"] <= today
+    assert "database" not in done.stdout
+
+    # Again: pulls and steps are there, and it is said how old the tables are.
     again = rs.study.run(rs.study.Study.read(file), tmp_path / "out", progress="steps")
     assert all(step["reused"] for step in again.run["steps"])
     assert capfd.readouterr().err == ""
+    done = subprocess.run(
+        [*command, str(tmp_path / "out")], capture_output=True, text=True, check=True
+    )
+    assert f"tables of {pulls[0]['pulled']} (`cache_days: 0` reads them anew)" in done.stdout
 
 
 def test_it_shows_rows_and_megabytes(postgres, tmp_path, capfd):
@@ -143,6 +152,16 @@ def test_faults_have_their_line(postgres, tmp_path):
     assert "s3cret" not in refused(url)
     missing = connected(postgres).replace("{death: true", "{cohort: 3")
     assert "has no table cohort" in refused(missing)
+    slash = connected(postgres, connection="postgresql://me:ge/heim@host/cdm")
+    assert "the URL holds a password" in refused(slash)
+    assert "heim" not in refused(slash)
     nothing = connected(postgres, connection="oracle://host/cdm")
     assert "known scheme" in refused(nothing)
+    definition = connected(postgres).replace("{concepts: [316139]}", "{definition: hf.json}")
+    assert "cohorts of a database are made there, and not from definitions." in refused(definition)
+    assert "`cohort_table`" in refused(definition)
+    assert "line 10" in refused(definition)
+    folder = yaml.safe_load(connected(postgres))
+    folder["data"]["cohort_definitions"] = "made"
+    assert "and not from definitions." in refused(json.dumps(folder))
     assert yaml.safe_load(literal)["data"]["cdm"]["connection"] == postgres.url()

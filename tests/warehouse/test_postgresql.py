@@ -3,7 +3,9 @@
 import traceback
 
 import adbc_driver_postgresql.dbapi as postgresql
+import duckdb
 import psycopg
+import psycopg.rows
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
@@ -80,6 +82,11 @@ def test_a_pull_is_not_made_again(opened, expected):
         assert answers(cdm) == expected[0]
     assert not any(pull.is_reused for pull in first if pull.table == "measurement")
     assert all(pull.is_reused for pull in again)
+    # It is said how old the rows are: the server may have others by now.
+    assert all(pull.words.endswith(f" MB, pulled on {pull.made.date()}") for pull in again)
+    assert {p.made for p in first if p.table == "measurement" and p.is_done} == {
+        p.made for p in again if p.table == "measurement"
+    }
 
 
 def test_what_is_kept_is_pulled_again_if_it_is_old_or_damaged(opened, tmp_path, expected):
@@ -115,6 +122,9 @@ def test_an_account_without_temporary_tables(opened, postgres, expected, monkeyp
 
 def test_connections_of_your_own(opened, postgres, expected):
     with postgresql.connect(postgres.url()) as own, opened(own) as cdm:  # without autocommit
+        assert answers(cdm) == expected[0]
+    rows = psycopg.rows.dict_row  # as many programs have it
+    with psycopg.connect(postgres.url(), row_factory=rows) as own, opened(own) as cdm:
         assert answers(cdm) == expected[0]
     with psycopg.connect(postgres.url()) as own:
         with opened(own) as cdm:
@@ -175,6 +185,43 @@ def test_cohorts_of_a_table_a_frame_and_a_file(opened, postgres, tmp_path):
     for source in ("my_cohorts", table, str(file)):
         with opened(schema=[*SCHEMAS, "results"]) as cdm:
             assert found(cdm, source) == of_files
+
+
+def test_a_table_of_cohorts_in_a_schema_that_was_named(opened, postgres):
+    """As `results.cohort`: also where another schema has a table of the same name first."""
+    rows = pa.table(
+        {
+            "cohort_definition_id": [1, 2, 2],
+            "subject_id": [3, 4, 5],
+            "cohort_start_date": pa.array([15000, 15000, 15001], pa.date32()),
+            "cohort_end_date": pa.array([15100, 15100, 15100], pa.date32()),
+        }
+    )
+    if not postgres.run("SELECT 1 FROM pg_namespace WHERE nspname = 'Made'"):
+        postgres.load("Made", {"Cohort": rows})
+        postgres.load("first", {"cohort": rows.slice(0, 0)})
+    with opened(schema=["first", "made", *SCHEMAS]) as cdm:
+        found = rs.omop.CohortTable(1, 2, "made.cohort").read(cdm).table
+        assert sorted(found.column("person_id").to_pylist()) == [3, 4, 5]
+        assert rs.omop.CohortTable(1, 2, "cohort").read(cdm).table.num_rows == 0
+        with pytest.raises(rs.CohortError, match="no table other.cohort"):
+            rs.omop.CohortTable(1, 2, "other.cohort").read(cdm)
+
+
+def test_two_databases_by_connections_of_your_own_are_not_taken_for_one(tmp_path):
+    """They have the same people, and a folder for both; only years of birth differ."""
+    born = {}
+    for years in (0, 40):
+        with duckdb.connect() as own:
+            for name, table in toy_tables().items():
+                own.register("given", table)
+                own.execute(f"CREATE TABLE {name} AS SELECT * FROM given")
+            own.execute(f"UPDATE person SET year_of_birth = year_of_birth - {years}")
+            place = tmp_path / "cache"
+            with rs.omop.Cdm.connect(own, schema="main", cache_folder=place) as cdm:
+                rs.omop.NewUserCohort(TARGET, COMPARATOR).read(cdm)
+                born[years] = cdm.arrow("person").sort_by("person_id").column("year_of_birth")
+    assert [y - 40 for y in born[0].to_pylist()] == born[40].to_pylist()
 
 
 def test_a_cohort_that_was_selected_before(opened, expected):
@@ -282,6 +329,61 @@ def test_a_table_that_is_missing_or_goes(opened, postgres):
     assert error.message.startswith("postgresql://127.0.0.1")
     with pytest.raises(rs.InputError, match="no schema 'nowhere' with tables"):
         opened(schema=["cdm", "nowhere"])
+
+
+def test_connections_that_do_not_answer(opened, postgres):
+    for connect in (postgresql.connect, psycopg.connect):
+        own = connect(postgres.url())
+        own.close()
+        error = complaint(lambda own=own: opened(own))
+        assert error.code == "NotConnected"
+        assert "open it anew" in error.hint
+        with connect(postgres.url()) as own:
+            with own.cursor() as cursor, pytest.raises(Exception, match="nowhere"):
+                cursor.execute("SELECT * FROM nowhere")
+            error = complaint(lambda own=own: opened(own))
+            assert "`rollback`" in error.hint
+            own.rollback()
+            with opened(own) as cdm:
+                assert cdm.version == "5.4"
+
+
+@pytest.mark.parametrize("kind", ["date", "timestamp"])
+def test_a_date_that_is_infinite(opened, postgres, kind):
+    """Drivers differ in what they make of it; nobody is left out without a word."""
+
+    def ask(own=None):
+        with opened(own, schema="endless", cache_days=0) as cdm:
+            answers(cdm)
+
+    if not postgres.run("SELECT 1 FROM pg_namespace WHERE nspname = 'endless'"):
+        postgres.load("endless", toy_tables())
+    for table, column in (
+        ("observation_period", "observation_period_end_date"),
+        ("drug_exposure", "drug_exposure_start_date"),
+    ):
+        postgres.run(
+            f"ALTER TABLE endless.{table} ALTER {column} TYPE {kind}",
+            f"CREATE TABLE endless.once AS SELECT * FROM endless.{table}",
+            f"UPDATE endless.{table} SET {column} = 'infinity' WHERE person_id % 5 = 0",
+        )
+        try:
+            with pytest.raises(rs.InputError, match="holds a date that is none"):
+                ask()
+            with psycopg.connect(postgres.url()) as own:
+                assert "infinity" in complaint(lambda own=own: ask(own)).message
+        finally:
+            postgres.run(
+                f"TRUNCATE endless.{table}",
+                f"INSERT INTO endless.{table} SELECT * FROM endless.once",
+                "DROP TABLE endless.once",
+            )
+
+
+def test_schemas_that_are_none(opened):
+    for schema in ([], "", None, 5, ["cdm", 5]):
+        with pytest.raises(rs.InputError, match="`schema`"):
+            opened(schema=schema)
 
 
 def test_questions_before_there_is_a_cohort_and_tables_of_nobody(opened, postgres):

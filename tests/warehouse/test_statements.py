@@ -96,6 +96,17 @@ def test_each_dialect_reads_them(kind):
             assert "LIMIT" not in statement
 
 
+@pytest.mark.parametrize("kind", DIALECTS)
+@pytest.mark.parametrize("schema", ["x\\' OR 1=1 --", "cdm\\", "x' OR 1=1 --", '"; DROP TABLE x'])
+def test_a_name_of_a_schema_is_never_more_than_a_name(kind, schema):
+    """Dialects differ in whether a backslash is an escape."""
+    dialect = DIALECTS[kind]
+    statement = translated(statements.catalogue(dialect, "", schema), dialect)
+    (tree,) = sqlglot.parse(statement, read=dialect.sqlglot)
+    assert schema.lower() in {one.this for one in tree.find_all(expressions.Literal)}
+    assert not tree.find(expressions.Or)
+
+
 def test_the_snapshot_knows_every_dialect():
     assert {*json.loads(SNAPSHOT.read_text("utf-8"))} == {*DIALECTS}
 

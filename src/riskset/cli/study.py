@@ -96,6 +96,8 @@ def run(
     steps = results.run["steps"]
     reused = sum(step["reused"] for step in steps)
     table.add_row("steps", f"{len(steps) - reused:,} run, {reused:,} reused")
+    if kept := [step["pulled"] for step in steps if step["reused"] and "pulled" in step]:
+        table.add_row("database", f"tables of {min(kept)} (`cache_days: 0` reads them anew)")
     table.add_row("seconds", f"{results.run['seconds']:.1f}")
     table.add_row("results", short(str(results.path), 200))
     if written is not None:

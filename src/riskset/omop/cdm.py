@@ -13,7 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Self
 
-from riskset._errors import CohortError, RisksetWarning, counted
+from riskset._errors import CohortError, InputError, RisksetWarning, counted
 from riskset._messages import Note, Value
 from riskset.data.database import Database, StoredTable, file_errors, quoted
 from riskset.data.table_store import CACHE_DAYS, CachedTable, TableStore, user_cache
@@ -74,8 +74,8 @@ class Cdm:
         Folder for spilled data. Default: the system's temporary folder.
     cache_folder : path, optional
         Folder for Parquet copies of CSV files of 8 MB or more, which are read ten times as fast the
-        next time. Only your account can read it. Default: the folder that the environment variable
-        RISKSET_CACHE names, or else ``riskset`` in the user's folder of caches.
+        next time. Only your account can read them. Default: the folder that the environment
+        variable RISKSET_CACHE names, or else ``riskset`` in the user's folder of caches.
     cache_days : int
         Days for which a copy is kept. With 0, files are not copied.
 
@@ -165,7 +165,8 @@ class Cdm:
         cache_folder : path, optional
             Folder for what was pulled, in Parquet files that only your account can read. Default:
             the folder that the environment variable RISKSET_CACHE names, or else ``riskset`` in the
-            user's folder of caches; for a connection of your own, a temporary folder.
+            user's folder of caches. What comes by a connection of your own is kept in a temporary
+            folder until the CDM is closed: riskset does not know which database that is.
         cache_days : int
             Days for which it is not pulled again. With 0 it is deleted when the CDM is closed.
         progress : bool or function, optional
@@ -201,18 +202,17 @@ class Cdm:
         ...     rs.omop.Eligibility().select(cdm, rs.omop.NewUserCohort(*arms).read(cdm))
         StudyCohort(55 targets, 105 comparators)
         """
-        cdm = cls.__new__(cls)
+        cdm, schemas = cls.__new__(cls), _schemas(schema)
         warehouse = Warehouse.of(
             connection, dialect=dialect, password_variable=password_variable, keyring=keyring
         )
-        schemas = [schema] if isinstance(schema, str) else list(schema)
 
         def tables(opener: FileOpener) -> ServerTables:
             place = opener.scratch / "pulled"
-            if cache_folder is not None and cache_days:
-                place = Path(cache_folder)
-            elif warehouse.identity and cache_days:
-                place = user_cache()
+            # Which database a given connection is to is not known, and tables of two may have the
+            # same names and people.
+            if warehouse.identity and cache_days:
+                place = user_cache() if cache_folder is None else Path(cache_folder)
             store = TableStore(place, cache_days or CACHE_DAYS)
             return ServerTables(opener, warehouse, schemas, store, told(progress))
 
@@ -641,6 +641,21 @@ class Cdm:
         self._remember(note)
         warnings.warn(note.message, RisksetWarning, stacklevel=3)
         return number[0] if number else None
+
+
+def _schemas(schema: str | Sequence[str]) -> list[str]:
+    """The names of schemas; raises `InputError` if there is none."""
+    named = [schema] if isinstance(schema, str) else schema
+    if not isinstance(named, Sequence) or not all(isinstance(name, str) for name in named):
+        raise InputError(
+            f"`schema` must be the name of a schema, or several, but it is {schema!r}.",
+            hint="for example ['cdm', 'vocabulary'].",
+        )
+    if not any(named):
+        raise InputError(
+            "`schema` names no schema.", hint="name those of the tables: ['cdm', 'vocabulary']."
+        )
+    return [*named]
 
 
 def _place(name: str, stored: StoredTable) -> str:

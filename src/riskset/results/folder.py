@@ -98,7 +98,8 @@ RUN_KEYS = {
     "date": "date on which the run ended, YYYY-MM-DD",
     "seconds": "wall time of the run",
     "steps": "list of {step, what, seconds, reused}: wall time of each step, and whether its "
-    "result was reused from an earlier run",
+    "result was reused from an earlier run; the step `pull` of a table of a database has also "
+    "`pulled`, the date on which its rows were read, YYYY-MM-DD in UTC",
     "sha256": "checksum of the rest of this document",
 }
 """What ``run.json`` holds."""

@@ -102,18 +102,29 @@ class StepCache:
         """A folder beside the results of the steps."""
         return self._folder / name
 
-    def end(self, step: str, what: str, seconds: float, *, reused: bool, words: str = "") -> None:
-        """Record the time of a step that keeps its result elsewhere; `words` are shown for it."""
+    def end(
+        self,
+        step: str,
+        what: str,
+        seconds: float,
+        *,
+        reused: bool,
+        words: str = "",
+        **facts: object,
+    ) -> None:
+        """Record the time of a step that keeps its result elsewhere; `words` are shown for it.
+
+        `facts` are recorded with it.
+        """
         if not reused:
             self._tell(f"{step} ({words or what})", seconds)
         if (step, what) not in self._elsewhere or not reused:
             self._elsewhere.add((step, what))
-            self._record(step, what, seconds, reused)
+            self._record(step, what, seconds, reused, **facts)
 
-    def _record(self, step: str, what: str, seconds: float, reused: bool) -> None:
-        self.times.append(
-            {"step": step, "what": what, "seconds": round(seconds, 3), "reused": reused}
-        )
+    def _record(self, step: str, what: str, seconds: float, reused: bool, **facts: object) -> None:
+        ended = {"step": step, "what": what, "seconds": round(seconds, 3), "reused": reused}
+        self.times.append(ended | facts)
 
     def path(self, name: str, key: str) -> Path:
         """Where a step keeps a further file."""

@@ -169,8 +169,15 @@ def _source(study: Study, cache: StepCache, bar: ProgressBar) -> Iterator[StudyS
 
     def tell(pull: PullProgress) -> None:
         bar.update(0.0, f"pull {pull.words}")
-        if pull.is_done:
-            cache.end("pull", pull.table, pull.seconds, reused=pull.is_reused, words=pull.words)
+        if pull.made is not None:
+            cache.end(
+                "pull",
+                pull.table,
+                pull.seconds,
+                reused=pull.is_reused,
+                words=pull.words,
+                pulled=pull.made.date().isoformat(),
+            )
 
     if isinstance(data, CdmData):
         opened: CdmSource = CdmSource(study, cache, tell)

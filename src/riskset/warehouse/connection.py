@@ -20,7 +20,9 @@ BLOCK = 50_000
 NO_RIGHT = {"42501"}
 NO_TABLE = {"42P01", "42S02", "3F000"}
 LOST = ("08", "57P")
-"""SQLSTATE of a missing right, a missing table, and (its beginning) a lost connection."""
+FAILED_TRANSACTION = "25P02"
+"""SQLSTATE of a missing right, a missing table, (its beginning) a lost connection, and of a
+transaction in which a statement failed."""
 
 
 class Warehouse:
@@ -61,12 +63,7 @@ class Warehouse:
         `Address.of`.
         """
         if not isinstance(connection, str):
-            kind = dialect or kind_of_connection(connection)
-            info = getattr(connection, "info", None)  # of psycopg
-            password = getattr(info, "password", None)
-            secrets = [password] if isinstance(password, str) and password else []
-            words = f"the given connection to {kind}"
-            return cls(connection, dialect_of(kind), words, secrets)
+            return cls._given(connection, dialect)
         address = Address.of(connection, password_variable=password_variable, keyring=keyring)
         try:
             made = connect(address)
@@ -83,6 +80,27 @@ class Warehouse:
             )
         of_url = dialect_of(dialect or address.kind)
         return cls(made, of_url, address.shown, address.secrets, identity=address.identity)
+
+    @classmethod
+    def _given(cls, connection: Any, dialect: str | None) -> Self:
+        """Use a connection that exists."""
+        try:
+            kind = dialect or kind_of_connection(connection)
+            info = getattr(connection, "info", None)  # of psycopg
+            password = getattr(info, "password", None)
+        except Exception as error:
+            if not _is_of_a_driver(error):
+                raise
+            failure = scrubbed(error, ())
+        else:
+            secrets = [password] if isinstance(password, str) and password else []
+            words = f"the given connection to {kind}"
+            return cls(connection, dialect_of(kind), words, secrets)
+        raise CohortError(
+            "NotConnected",
+            f"the given connection answers nothing: {failure}",
+            hint="open it anew; after an error in a transaction, call its `rollback` first.",
+        )
 
     def close(self) -> None:
         """Close the connection, if it was made here."""
@@ -112,7 +130,7 @@ class Warehouse:
         def action() -> list[tuple[Any, ...]]:
             with self._cursor() as cursor:
                 cursor.execute(translated(statement, self.dialect))
-                return [tuple(row) for row in cursor.fetchall()]
+                return [*map(_values, cursor.fetchall())]
 
         return self._do(what, action)
 
@@ -182,10 +200,13 @@ class Warehouse:
                 hint="check the schemas of the connection.",
                 details=details,
             )
+        hint = "see what the database says."
+        if state == FAILED_TRANSACTION:
+            hint = "call `rollback` of the connection first: a statement before this one failed."
         return CohortError(
             "QueryFailed",
             f"{self.shown} could not answer for {what}: {words}",
-            hint="see what the database says.",
+            hint=hint,
             details=details,
         )
 
@@ -213,8 +234,13 @@ def _stream(cursor: Any, sql: str, usual: Mapping[str, str]) -> RowStream:
         cursor.execute(sql)
         if hasattr(cursor, "fetch_record_batch"):
             return stream_of_arrow(cursor.fetch_record_batch())
-        blocks = iter(lambda: cursor.fetchmany(BLOCK), [])
+        blocks = iter(lambda: [*map(_values, cursor.fetchmany(BLOCK))], [])
     return stream_of_rows(list(usual), blocks, usual)
+
+
+def _values(row: Any) -> tuple[Any, ...]:
+    """The values of a row; a connection of the user's may give mappings."""
+    return tuple(row.values()) if isinstance(row, Mapping) else tuple(row)
 
 
 DRIVER_ERRORS = {"Error", "ArrowException"}
@@ -228,9 +254,9 @@ def _is_of_a_driver(error: Exception) -> bool:
 
 
 def _blocks(first: Any, rows: Iterator[Any]) -> Iterator[list[Any]]:
-    block = [] if first is None else [first]
+    block = [] if first is None else [_values(first)]
     for row in rows:
-        block.append(row)
+        block.append(_values(row))
         if len(block) == BLOCK:
             yield block
             block = []

@@ -4,6 +4,7 @@ Every pull is one file, which appears when all its rows are there. A pull that w
 therefore goes on after the last table that it finished.
 """
 
+import datetime
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
@@ -25,7 +26,11 @@ PARTS = 0.5
 
 @dataclass(frozen=True)
 class PullProgress:
-    """How far the pull of a table is: its rows and bytes so far, and seconds since it began."""
+    """How far the pull of a table is: its rows and bytes so far, and seconds since it began.
+
+    `made` is the time (UTC) at which the table was pulled, once that is done. `is_reused` says
+    whether that was before, so that the server may have other rows by now.
+    """
 
     table: str
     n_rows: int
@@ -33,11 +38,15 @@ class PullProgress:
     seconds: float
     is_done: bool
     is_reused: bool = False
+    made: datetime.datetime | None = None
 
     @property
     def words(self) -> str:
         """For people."""
-        return f"{self.table}: {self.n_rows:,} rows, {self.n_bytes / 1e6:,.1f} MB"
+        size = f"{self.table}: {self.n_rows:,} rows, {self.n_bytes / 1e6:,.1f} MB"
+        if self.is_reused and self.made is not None:
+            return f"{size}, pulled on {self.made.date()}"
+        return size
 
 
 Tell = Callable[[PullProgress], None]
@@ -89,7 +98,9 @@ class Puller:
 
             kept = self._store.keep(key, table.words, write)
         seconds = time.monotonic() - started
-        done = PullProgress(name, kept.n_rows, kept.n_bytes, seconds, True, kept.is_reused)
+        done = PullProgress(
+            name, kept.n_rows, kept.n_bytes, seconds, True, kept.is_reused, kept.made
+        )
         self._tell(done)
         return kept
 

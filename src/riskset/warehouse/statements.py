@@ -93,7 +93,7 @@ class KeyRows:
 def catalogue(dialect: Dialect, catalog: str, schema: str) -> str:
     """Schema, table and column names of a schema, whose name matches in any case."""
     return dialect.catalogue.format(
-        catalog=_qualifier(catalog), schema_name=quoted(schema), schema=text(schema.lower())
+        catalog=_qualifier(catalog), schema_name=quoted(schema), schema=_text(schema.lower())
     )
 
 
@@ -213,6 +213,11 @@ def _overlaps(rows: KeyRows, bounds: Mapping[str, str]) -> list[str]:
             reaches.append(f"{rows.table.column(limits.end)} > {bounds['first']}")
         tests.append(f"({' OR '.join(reaches)})")
     return tests
+
+
+def _text(value: str) -> str:
+    """A text as a literal of the dialect that statements are written in, which has escapes."""
+    return text(value.replace("\\", "\\\\"))
 
 
 def _numbers(values: Sequence[int]) -> str:
