@@ -4,7 +4,8 @@ Tables are found by their exact names, in any case, and opened when they are fir
 files are ignored.
 
 A large file of text is parsed once: its values are kept as Parquet in a store, under a key made of
-the path, the size and the times of the last changes of the file. Such a copy reads ten times as fast.
+the path, the size and the times of the last changes of the file. Such a copy reads ten times as
+fast.
 """
 
 import zipfile
