@@ -151,9 +151,9 @@ def test_a_folder_is_replaced_if_it_is_ours(study, tmp_path):
     other.mkdir()
     rs.cohort.save(study["Discrimination"], other)  # an empty one may be filled
     (other / "object.json").rename(other / "notes.txt")
-    with pytest.raises(rs.InputError, match="something else is there"):
+    with pytest.raises(rs.InputError, match="has files, which these results would replace"):
         rs.cohort.save(study["Discrimination"], other)
-    with pytest.raises(rs.InputError, match="something else is there"):
+    with pytest.raises(rs.InputError, match="is a file"):
         rs.cohort.save(study["Discrimination"], other / "notes.txt")
 
 

@@ -382,7 +382,7 @@ def test_a_start_that_cannot_be(tmp_path, options, words):
 
 def test_a_folder_that_is_not_empty(tmp_path):
     (tmp_path / "x").write_text("")
-    with pytest.raises(rs.InputError, match="is not empty"):
+    with pytest.raises(rs.InputError, match="has files, which a fit would replace"):
         start_federation(tmp_path, SITES)
     with pytest.raises(rs.InputError, match="has no federated fit"):
         next_round(tmp_path)

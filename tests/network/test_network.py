@@ -222,10 +222,12 @@ def test_damaged_evidence_is_refused(folders, tmp_path):
 
 def test_a_folder_of_something_else_is_not_replaced(folders, network, tmp_path):
     (tmp_path / "note.txt").write_text("mine")
-    with pytest.raises(rs.InputError, match="holds no evidence"):
+    with pytest.raises(rs.InputError, match="has files, which an export would replace"):
         rs.network.write_evidence(rs.study.StudyResults.open(folders["north"]), tmp_path)
-    with pytest.raises(rs.InputError, match="holds no results of a network"):
+    with pytest.raises(rs.InputError, match="has files, which pooled results would replace"):
         network.save(tmp_path)
+    with pytest.raises(rs.InputError, match="it is a file"):
+        network.save(tmp_path / "note.txt")
     assert (tmp_path / "note.txt").read_text() == "mine"
 
 

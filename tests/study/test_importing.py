@@ -5,72 +5,17 @@ import json
 
 import duckdb
 import pytest
-import yaml
 
 import riskset as rs
 from gibleed import BLEEDING, CELECOXIB, DICLOFENAC, GIBLEED, needs_gibleed
 from ohdsi.definitions import concept_set, definition, item
 from reference import GOLDEN, read_json
-from riskset.study import import_specification
+from study.analysis_specifications import analysis, imported, only, specification
 
 PUBLISHED = read_json(GOLDEN / "gibleed" / "cohortmethod.json")
 CV = {"priorType": "laplace", "variance": 1, "useCrossValidation": True, "exclude": 0}
 FIXED = CV | {"useCrossValidation": False, "variance": 0.02}
 CONTROL = {"fold": 5, "cvRepetitions": 2, "seed": 7, "startingVariance": 0.01, "maxIterations": 9}
-
-
-def analysis(number=1, description="Crude", *, data=(), population=(), outcome=(), **parts):
-    return {
-        "analysisId": number,
-        "description": description,
-        "getDbCohortMethodDataArgs": {
-            "removeDuplicateSubjects": "keep first",
-            "firstExposureOnly": False,
-            "washoutPeriod": 183,
-            "restrictToCommonPeriod": False,
-            "studyStartDate": "",
-            "studyEndDate": "",
-            "maxCohortSize": 0,
-            "covariateSettings": {"DemographicsGender": True, "attr_class": "covariateSettings"},
-            **dict(data),
-        },
-        "createStudyPopulationArgs": {
-            "removeSubjectsWithPriorOutcome": True,
-            "priorOutcomeLookback": 99999,
-            "minDaysAtRisk": 1,
-            "maxDaysAtRisk": 99999,
-            "riskWindowStart": 0,
-            "startAnchor": "cohort start",
-            "riskWindowEnd": 30,
-            "endAnchor": "cohort end",
-            "censorAtNewRiskWindow": False,
-            **dict(population),
-        },
-        "fitOutcomeModelArgs": {"modelType": "cox", "stratified": False, **dict(outcome)},
-        **parts,
-    }
-
-
-def specification(*analyses, comparisons=None, **settings):
-    comparisons = comparisons or [
-        {"targetId": 1, "comparatorId": 2, "outcomes": [{"outcomeId": 3}]}
-    ]
-    content = {"cmAnalysisList": list(analyses) or [analysis()]}
-    return content | {"targetComparatorOutcomesList": comparisons} | settings
-
-
-def imported(tmp_path, content, **options):
-    path = tmp_path / "spec.json"
-    path.write_text(json.dumps(content))
-    found = import_specification(path, tmp_path / "out", **options)
-    return found, [yaml.safe_load(path.read_text("utf-8")) for path in found.studies]
-
-
-def only(tmp_path, one, **settings):
-    """The section of the only analysis, and the places that were lost."""
-    found, (study,) = imported(tmp_path, specification(one, **settings))
-    (section,) = study["analyses"].values()
-    return section, {lost.place.split(".")[-1] for lost in found.lost}
 
 
 def test_a_crude_analysis(tmp_path):
@@ -109,7 +54,7 @@ def test_a_crude_analysis(tmp_path):
         },
     }
     assert not found.lost
-    assert json.loads((tmp_path / "out" / "not-imported.json").read_text()) == []
+    assert json.loads((found.studies[0].parent / "not-imported.json").read_text()) == []
 
 
 def test_who_enters(tmp_path):
@@ -453,7 +398,7 @@ def test_a_whole_specification(tmp_path):
     }
     window = study["outcomes"]["bleeding"]["time_at_risk"]
     assert (window["risk_end"], window["max_days"]) == (365, 100)
-    definitions = rs.ohdsi.read_cohort_definitions(tmp_path / "out" / "cohorts")
+    definitions = rs.ohdsi.read_cohort_definitions(found.studies[0].parent / "cohorts")
     assert [(one.id, one.name) for one in definitions] == [(1, "new"), (2, "old"), (3, "bleeding")]
     assert [lost.value for lost in found.lost] == ["CharacterizationModule"]
 
@@ -513,43 +458,6 @@ def test_models_that_riskset_does_not_have(tmp_path):
     )
 
 
-def test_unknown_settings_are_listed(tmp_path):
-    one = analysis(data={"newSetting": 3, "attr_class": "args", "off": False}, anotherOne={"a": 1})
-    _, lost = only(tmp_path, one)
-    assert lost == {"newSetting", "anotherOne"}
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"washoutPeriod": "many"}, "getDbCohortMethodDataArgs.washoutPeriod must be a number"),
-        ({"washoutPeriod": 1.5}, "washoutPeriod must be a whole number, but it is 1.5"),
-        ({"firstExposureOnly": "yes"}, "firstExposureOnly must be true or false"),
-        ({"studyStartDate": "2010"}, "studyStartDate must be a date, as 20200131"),
-        ({"covariateSettings": {"DemographicsGender": True, "longTermStartDays": 5}}, "long_days"),
-    ],
-)
-def test_values_that_cannot_be_read(tmp_path, change, message):
-    with pytest.raises(rs.InputError, match=message):
-        imported(tmp_path, specification(analysis(data=change)))
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ([], "spec.json is not a whole specification"),
-        ({}, "spec.json has no analysis that riskset can run"),
-        ({"cmAnalysisList": [analysis()]}, "no cmAnalysisList or no targetComparatorOutcomesList"),
-    ],
-)
-def test_what_is_no_specification(tmp_path, content, message):
-    with pytest.raises(rs.InputError, match=message) as caught:
-        imported(tmp_path, content)
-    assert "Strategus" in caught.value.hint
-    with pytest.raises(rs.InputError, match="cannot be read"):
-        import_specification(tmp_path / "none.json", tmp_path)
-
-
 @pytest.fixture(scope="module")
 def gibleed(tmp_path_factory):
     """A study of a specification as CohortMethod's own test has it, on a table of cohorts."""
@@ -593,100 +501,6 @@ def test_published_numbers_of_gibleed(gibleed):
         assert row["hr"] == pytest.approx(PUBLISHED[name]["hr"], rel=1e-7)
         for end in ("hr_lower", "hr_upper"):
             assert row[end] == pytest.approx(PUBLISHED[name][end], rel=2e-4)
-
-
-def _placed(*keys, value):
-    def change(content):
-        for key in keys[:-1]:
-            content = content[key]
-        content[keys[-1]] = value
-
-    return change
-
-
-FIRST = ("cmAnalysisList", 0)
-COMPARISON = ("targetComparatorOutcomesList", 0)
-DAMAGED = {
-    "an analysis is a text": (_placed("cmAnalysisList", value=["a"]), "a list of sections"),
-    "analyses are a section": (_placed("cmAnalysisList", value={"a": 1}), "a list of sections"),
-    "comparisons": (_placed("targetComparatorOutcomesList", value=["a"]), "a list of sections"),
-    "outcomes": (_placed(*COMPARISON, "outcomes", value=[3]), "outcomes must be a list of"),
-    "an outcome twice": (
-        _placed(*COMPARISON, "outcomes", value=[{"outcomeId": 3}, {"outcomeId": " 3"}]),
-        "outcomes.1.outcomeId must be a number that no other one has",
-    ),
-    "half a concept": (
-        _placed(*COMPARISON, "excludedCovariateConceptIds", value=[1.5]),
-        "excludedCovariateConceptIds must be whole numbers",
-    ),
-    "two priors": (
-        _placed(*FIRST, "createPsArgs", value={"prior": {"priorType": ["laplace", "normal"]}}),
-        "priorType must be a text",
-    ),
-    "bounds": (
-        _placed(*FIRST, "trimByPsArgs", value={"equipoiseBounds": ["a", "b"]}),
-        "equipoiseBounds must be numbers",
-    ),
-    "bounds of a profile": (
-        _placed(*FIRST, "fitOutcomeModelArgs", "profileBounds", value=["a"]),
-        "profileBounds must be numbers",
-    ),
-    "analyses to leave out": (_placed("analysesToExclude", value=["a"]), "a list of sections"),
-}
-
-
-@pytest.mark.parametrize("name", DAMAGED)
-def test_what_is_not_a_specification_names_its_place(tmp_path, name):
-    change, message = DAMAGED[name]
-    content = specification(analysis())
-    change(content)
-    with pytest.raises(rs.InputError, match=message):
-        imported(tmp_path, content)
-
-
-def test_an_analysis_twice(tmp_path):
-    with pytest.raises(rs.InputError, match="analysisId must be a number that no other one has"):
-        imported(tmp_path, specification(analysis(1, "a"), analysis(1, "b")))
-
-
-@pytest.mark.parametrize("resources", [{"cohortDefinitions": ["a"]}, {"cohortDefinitions": {}}])
-@pytest.mark.parametrize("modules", [["a"], {"module": "CohortMethodModule"}])
-def test_damaged_parts_of_strategus(tmp_path, resources, modules):
-    content = {"sharedResources": [resources], "moduleSpecifications": modules}
-    with pytest.raises(rs.InputError, match="must be a list of sections"):
-        imported(tmp_path, content)
-
-
-def strategus(*definitions, **controls):
-    one = {"cohortId": 101, "cohortName": "Nail", "outcomeConceptId": 139099}
-    controls = {"negativeControlOutcomeCohortSet": [one]} | controls
-    return {
-        "sharedResources": [
-            {"cohortDefinitions": list(definitions)},
-            {"negativeControlOutcomes": controls},
-        ],
-        "moduleSpecifications": [{"module": "CohortMethodModule", "settings": specification()}],
-    }
-
-
-def test_a_cohort_twice(tmp_path):
-    twice = strategus(*({"cohortId": 1, "cohortName": name} for name in "ab"))
-    with pytest.raises(rs.InputError, match="cohortDefinitions.1.cohortId must be a number that"):
-        imported(tmp_path, twice)
-
-
-def test_an_unknown_occurrence_of_controls(tmp_path):
-    with pytest.raises(rs.InputError, match="occurrenceType must be 'all' or 'first'"):
-        imported(tmp_path, strategus(occurrenceType="sometimes"))
-
-
-def test_a_definition_as_an_object_instead_of_its_text(tmp_path):
-    ill = definition({"ConditionOccurrence": {"CodesetId": 0}}, concept_set(0, item(316139)))
-    cohorts = [{"cohortId": k, "cohortName": f"c{k}", "cohortDefinition": ill} for k in (1, 2, 3)]
-    found, (study,) = imported(tmp_path, strategus(*cohorts))
-    assert study["data"]["cohort_definitions"] == "cohorts"
-    written = tmp_path / "out" / "cohorts" / "cohorts" / "2.json"
-    assert read_json(written) == ill
 
 
 def test_numbers_as_text_and_blanks(tmp_path):

@@ -147,7 +147,7 @@ def test_a_folder_of_something_else_is_never_replaced(tmp_path, name):
     precious = tmp_path / "out" / name / "thesis.txt"
     precious.parent.mkdir(parents=True)
     precious.write_text("years of work")
-    with pytest.raises(rs.InputError, match=f"{name}' is there, but holds no results"):
+    with pytest.raises(rs.InputError, match=f"{name}' has files, which a run would replace"):
         rs.study.run(rs.study.Study(content(), tmp_path), tmp_path / "out")
     assert precious.read_text() == "years of work"
 

@@ -24,7 +24,7 @@ from riskset._version import __version__
 from riskset.data.database import StoredTable, batches
 from riskset.data.design import Design
 from riskset.data.documents import checksum, is_sealed, parse_json, sealed
-from riskset.data.writers import check_folder, replacing_folder, write_json
+from riskset.data.writers import check_replaceable, replacing_folder, write_json
 
 __all__ = ["Classes", "classes_of", "read_object", "write_object"]
 
@@ -72,16 +72,7 @@ def write_object(folder: Path, value: object, classes: Classes) -> None:
 
     Raises `InputError` if the folder has other contents, or `value` holds what cannot be written.
     """
-    if (
-        folder.exists()
-        and not (folder / DOCUMENT).is_file()
-        and (not folder.is_dir() or any(folder.iterdir()))
-    ):
-        raise InputError(
-            f"cannot write into {str(folder)!r}: something else is there.",
-            hint="name a new folder, or one that riskset has written.",
-        )
-    check_folder(folder)
+    check_replaceable(folder, "these results", DOCUMENT)
     with replacing_folder(folder) as temporary:
         writer = _Writer(temporary, classes)
         content = writer.plain(value, "")

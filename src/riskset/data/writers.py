@@ -25,6 +25,7 @@ from riskset._types import AnyArray
 __all__ = [
     "arrow_table",
     "check_folder",
+    "check_replaceable",
     "check_target",
     "lock",
     "replacing",
@@ -91,6 +92,22 @@ def check_folder(path: Path | None) -> None:
         raise InputError(
             f"cannot write into {str(path)!r}: no permission to write in {str(place)!r}.",
             hint="choose another place.",
+        )
+
+
+def check_replaceable(folder: Path, by: str, document: str | None = None) -> None:
+    """Complain now if a folder cannot be written whole.
+
+    It is new or empty, or has the `document` of what would be replaced. `by` says in messages what
+    is to be written, such as "an export".
+    """
+    check_folder(folder)
+    if not folder.is_dir() or not any(folder.iterdir()):
+        return
+    if document is None or not (folder / document).is_file():
+        raise InputError(
+            f"the folder {str(folder)!r} has files, which {by} would replace.",
+            hint="name a new folder.",
         )
 
 

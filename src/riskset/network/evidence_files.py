@@ -15,7 +15,7 @@ from typing import Any
 from riskset._errors import InputError
 from riskset._version import __version__
 from riskset.data.documents import SEAL, checksum, is_sealed, parse_json, sealed
-from riskset.data.writers import replacing_folder, write_json
+from riskset.data.writers import check_replaceable, replacing_folder, write_json
 from riskset.network.evidence import EstimateKey, EvidenceRow, evidence_of, name_of
 from riskset.results.folder import StudyResults
 
@@ -77,11 +77,7 @@ def write_evidence(results: StudyResults, folder: str | Path) -> Path:
     'point,value,derivative'
     """
     place = Path(folder)
-    if place.exists() and not is_evidence_folder(place) and any(place.iterdir()):
-        raise InputError(
-            f"{str(place)!r} is there, but holds no evidence of a study: it would be replaced.",
-            hint="name another folder.",
-        )
+    check_replaceable(place, "an export", DOCUMENT)
     rows = evidence_of(results)
     with replacing_folder(place) as temporary:
         (temporary / PROFILES).mkdir()

@@ -28,7 +28,7 @@ from riskset._runtime import one_blas_thread
 from riskset._types import Features
 from riskset._version import __version__
 from riskset.data.documents import parse_json
-from riskset.data.writers import write_json
+from riskset.data.writers import check_replaceable, write_json
 from riskset.infer.variance import Covariance, among, generalized_inverse
 from riskset.model.penalty import L1, L2, ElasticNet, Penalty
 from riskset.network.federated_problem import FederatedMinimisation, FederatedProblem
@@ -201,8 +201,7 @@ def start_federation(
     ['converged']
     """
     place = Path(folder)
-    if place.exists() and any(place.iterdir()):
-        raise InputError(f"{str(place)!r} is not empty.", hint="name a new folder.")
+    check_replaceable(place, "a fit")
     names = [str(name) for name in sites]
     # Some file systems do not tell upper from lower case.
     n_files = len({name.casefold() for name in names})

@@ -83,7 +83,7 @@ def read_message(path: Path, kind: str, secret: Secret) -> Message:
         ) from None
     except (OSError, ValueError) as error:
         raise InputError(
-            f"{str(path)!r} is no message: {error}.", hint="copy the file again."
+            f"{str(path)!r} is not a message: {error}.", hint="copy the file again."
         ) from None
     signature = content.pop(SIGNATURE, None) if isinstance(content, dict) else None
     if not isinstance(signature, str):

@@ -13,7 +13,7 @@ from riskset._types import AnyArray
 from riskset._version import __version__
 from riskset.data.documents import checksum, sealed
 from riskset.data.frame import data_frame
-from riskset.data.writers import replacing_folder, write_json
+from riskset.data.writers import check_replaceable, replacing_folder, write_json
 from riskset.network.agreement import check_agreement
 from riskset.network.evidence import EstimateKey
 from riskset.network.random_effects import PriorSds
@@ -181,12 +181,7 @@ class NetworkResults:
         from riskset.network.picture import save_forests
 
         place = Path(folder)
-        if place.exists() and not (place / DOCUMENT).is_file() and any(place.iterdir()):
-            raise InputError(
-                f"{str(place)!r} is there, but holds no results of a network: it would be "
-                "replaced.",
-                hint="name another folder.",
-            )
+        check_replaceable(place, "pooled results", DOCUMENT)
         with replacing_folder(place) as temporary:
             files = {}
             for name, table in NETWORK_TABLES.items():

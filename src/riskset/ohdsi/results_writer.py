@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from riskset._errors import InputError
-from riskset.data.writers import check_folder, replacing_folder
+from riskset.data.writers import check_replaceable, replacing_folder
 from riskset.ohdsi.results_model import (
     BESIDE,
     DATABASE_FACTS,
@@ -105,12 +105,7 @@ def export_results(
     ['Results_SUPPORT.zip', 'database_meta_data.csv', 'cg_cohort_definition.csv']
     """
     target = Path(folder)
-    check_folder(target)
-    if target.is_dir() and any(target.iterdir()):
-        raise InputError(
-            f"the folder {str(target)!r} has files, which an export would replace.",
-            hint="name a new folder.",
-        )
+    check_replaceable(target, "an export")
     _check_names(database_id, database or {})
     opened = StudyResults.open(results) if isinstance(results, str | Path) else results
     shared = SharedStudy(opened, database_id, database, min_cell_count)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from riskset._errors import InputError
-from riskset.data.writers import check_folder, replacing_folder
+from riskset.data.writers import check_replaceable, replacing_folder
 from riskset.report.content import collect
 from riskset.report.html_page import draw, page_of
 from riskset.report.kept_tables import KeptTable, TableKeeper
@@ -86,12 +86,7 @@ def export(
     if not chosen:
         raise InputError("`formats` is empty.", hint=f"name some of {', '.join(FORMATS)}.")
     target = Path(folder)
-    check_folder(target)
-    if target.is_dir() and any(target.iterdir()):
-        raise InputError(
-            f"the folder {str(target)!r} has files, which an export would replace.",
-            hint="name a new folder.",
-        )
+    check_replaceable(target, "an export")
     say = Translations(language)
     opened = StudyResults.open(results) if isinstance(results, str | Path) else results
     source = ReportSource(opened, say, blind=blind, min_cell_count=min_cell_count)

@@ -33,10 +33,10 @@ from riskset.results.rows import TABLES
 __all__ = [
     "FORMAT",
     "RUN_KEYS",
+    "STUDY",
     "STUDY_KEYS",
     "ResultTable",
     "StudyResults",
-    "check_replaceable",
     "write_results",
     "write_rows",
 ]
@@ -246,15 +246,6 @@ class StudyResults:
     def read(self, kind: type[RowT]) -> list[RowT]:
         """Return rows of a table as objects of its row class."""
         return [kind.of(row) for row in self.rows(kind.table)]
-
-
-def check_replaceable(folder: Path) -> None:
-    """Refuse to replace a folder that is not empty and holds no results."""
-    if folder.is_dir() and not (folder / STUDY).is_file() and any(folder.iterdir()):
-        raise InputError(
-            f"{str(folder)!r} is there, but holds no results of a study: a run would replace it.",
-            hint="name another folder for the run, or move it away.",
-        )
 
 
 def write_results(

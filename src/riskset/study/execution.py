@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from riskset._progress import ProgressBar
-from riskset.data.writers import check_folder
+from riskset.data.writers import check_folder, check_replaceable
 from riskset.disclosure.engine import Disclosure
 from riskset.disclosure.people import share_data
-from riskset.results.folder import StudyResults, check_replaceable, write_results
+from riskset.results.folder import STUDY, StudyResults, write_results
 from riskset.results.rows import TABLES
 from riskset.study.cache import StepCache
 from riskset.study.cdm_opening import open_cdm
@@ -98,10 +98,10 @@ def run(
     elif not isinstance(study, Study):
         study = Study(study)
     folder = Path(out)
-    for part in (folder, *(folder / name for name in ("steps", "results", "private"))):
+    for part in (folder, folder / "steps"):
         check_folder(part)
     for name in ("results", "private"):
-        check_replaceable(folder / name)
+        check_replaceable(folder / name, "a run", STUDY)
     started = time.perf_counter()
     with (
         ProgressBar("study", progress) as bar,

@@ -15,7 +15,7 @@ import yaml
 
 from riskset._errors import InputError
 from riskset.data.documents import parse_json
-from riskset.data.writers import check_folder
+from riskset.data.writers import check_replaceable
 from riskset.study.importing.cohorts import KnownCohorts
 from riskset.study.importing.given import Given, LostSetting
 from riskset.study.importing.models import NO_MODEL, adjustment, limits, model, propensity
@@ -69,8 +69,8 @@ def import_specification(
         JSON of Strategus, or of the settings of CohortMethod's ``runCmAnalyses``, of version 5 or
         later.
     out : path
-        Folder for ``study.yaml``, or ``study-1.yaml``, ``study-2.yaml`` and so on, if comparisons
-        differ in their outcomes or settings. Cohort definitions are written beside it.
+        New or empty folder for ``study.yaml``, or ``study-1.yaml``, ``study-2.yaml`` and so on, if
+        comparisons differ in their outcomes or settings. Cohort definitions are written beside it.
     cdm : path
         The CDM on which the studies will run.
     title : str, optional
@@ -84,7 +84,7 @@ def import_specification(
     ------
     InputError
         If the file is not such a specification, or a value cannot be read. The message gives its
-        place.
+        place. If the folder has files: the studies in it may have been edited.
 
     Examples
     --------
@@ -115,7 +115,7 @@ def import_specification(
         groups += list(_Module(settings, known).studies())
     if not groups:
         raise InputError(f"{path.name} has no analysis that riskset can run.", hint=HINT)
-    check_folder(folder)
+    check_replaceable(folder, "an import")
     folder.mkdir(parents=True, exist_ok=True)
     data = _write_cohorts(folder, groups, known, lost)
     data["cdm"] = os.path.relpath(cdm, folder) if Path(cdm).exists() else str(cdm)
