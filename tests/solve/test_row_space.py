@@ -13,7 +13,8 @@ from riskset.model.cox import CoxLoss
 from riskset.model.finegray import FineGrayLoss
 from riskset.model.logistic import LogisticLoss
 from riskset.model.loss import Loss
-from riskset.solve import row_space
+from riskset.solve import prox_newton, row_space
+from riskset.solve.curvature import CurvatureModel
 from riskset.solve.fit import fit_by_newton
 from riskset.solve.optimality import Problem
 from riskset.solve.path import iterate_path
@@ -105,6 +106,20 @@ def test_answers_are_those_of_a_matrix(
     assert_allclose(found.coef, by_matrix.coef, atol=1e-8)
 
 
+def test_where_a_step_fails_a_wide_design_needs_no_matrix(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = _table(1)
+    design, loss, strength = Design.from_dense(x), _losses(x)["breslow"], np.full(N_COLUMNS, 0.8)
+    expected = fit_by_newton(design, loss, 0.3 * strength, 0.7 * strength, tol=1e-9)
+    monkeypatch.setattr(RowSpace, "step", lambda *_: None)
+    monkeypatch.setattr(prox_newton, "MAX_FALLBACK_COLUMNS", 100)
+    made = []
+    monkeypatch.setattr(CurvatureModel, "at", lambda *_, **__: made.append(1))
+    found = fit_by_newton(design, loss, 0.3 * strength, 0.7 * strength, tol=1e-9)
+    assert not made
+    assert found.status == "converged"
+    assert_allclose(found.objective, expected.objective, rtol=1e-10)
+
+
 @each_storage
 def test_each_point_of_a_path_is_that_of_a_fit_alone(store: Store) -> None:
     x = _table(2)
@@ -122,6 +137,26 @@ def test_each_point_of_a_path_is_that_of_a_fit_alone(store: Store) -> None:
         assert_allclose(point.coef, alone.coef, atol=1e-5)
 
 
+def test_a_copy_and_what_it_is_a_copy_of_go_on_by_themselves() -> None:
+    rng = np.random.default_rng(6)
+    design = Design.from_dense(rng.normal(size=(N_ROWS, N_COLUMNS)))
+    w = np.cov(rng.normal(size=(N_ROWS, 3 * N_ROWS)))
+
+    def check(space: RowSpace, columns: np.ndarray, l2: float) -> None:
+        z, none = design.stored(columns), np.zeros(columns.size)
+        gradient = rng.normal(size=columns.size)
+        known = NewtonQuadratic(np.zeros((0, 0)), gradient, none, none, none + l2, none + np.inf)
+        expected = np.linalg.solve(z.T @ w @ z + l2 * np.eye(columns.size), gradient)
+        assert_allclose(space.step(w, columns, known, 1e-11), expected)
+
+    first = RowSpace(design)
+    check(first, np.arange(130), 2.0)
+    second = first.copy()
+    check(first, np.arange(60, 200), 1.5)
+    check(second, np.arange(100, 260), 3.0)
+    check(first, np.arange(50, 220), 1.5)
+
+
 def test_columns_that_are_too_many_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(row_space, "MAX_NUMBERS", 150 * N_ROWS)
     rng = np.random.default_rng(8)
@@ -135,7 +170,7 @@ def test_columns_that_are_too_many_are_not_kept(monkeypatch: pytest.MonkeyPatch)
         step = space.step(w, columns, known, 1e-11)
         assert step is not None
         assert_allclose(step, np.linalg.solve(z.T @ w @ z + 2.0 * np.eye(z.shape[1]), gradient))
-        assert space.room.shape[0] <= 150
+        assert space.values.shape[0] <= 150
     assert not RowSpace.suits(design, np.ones(200), np.ones(200))
 
 

@@ -343,16 +343,18 @@ class Minimisation:
         `known` has all of the quadratic but its curvature.
         """
         _, gradient, beta, l1, l2, _ = known
-        if working is not None:
-            at = self.problem.curvature_map(self.rows.home(self.eta), working)
-            step = conjugate_step(at, gradient, beta, l1, l2, _accuracy(residual, target))
-            return NO_CURVATURE, step, np.zeros(0)
-        space = self.model.row_space(l1, l2)
+        space = self.model.row_space(l1, l2) if working is None else None
         if space is not None:
             in_rows = self.problem.row_information(self.rows.home(self.eta), self.now)
             found = space.step(in_rows, columns, known, least)
             if found is not None:
                 return NO_CURVATURE, found, np.zeros(0)
+            if columns.size > MAX_FALLBACK_COLUMNS:
+                working = self.problem.working_columns(columns)
+        if working is not None:
+            at = self.problem.curvature_map(self.rows.home(self.eta), working)
+            step = conjugate_step(at, gradient, beta, l1, l2, _accuracy(residual, target))
+            return NO_CURVATURE, step, np.zeros(0)
         is_cold = self.n_iter == 0 and not self.warm
         here = columns, self.eta, self.now, residual, target
         curvature = self.model.at(*here, is_cold=is_cold, nearest=self._nearest)

@@ -22,8 +22,6 @@ MIN_COLUMNS_PER_ROW = 3
 """With fewer, steps with a matrix that is kept take less time."""
 MAX_FREE_SHARE = 0.25
 """Of rows, which columns without a penalty may be."""
-GROWTH = 1.5
-"""Of the room for columns, at least, when they need more."""
 MAX_STEPS = 100
 MAX_HALVINGS = 30
 OVERSHOOT = 0.5
@@ -56,7 +54,7 @@ class RowSpace:
         design = self.design
         self.columns: Index = np.zeros(0, dtype=np.int64)
         self.place: Index = np.full(design.n_features, -1)
-        self.room: Matrix = np.zeros((0, design.n_rows))
+        self.values: Matrix = np.zeros((0, design.n_rows))
         self.factor: Features = np.zeros(0)
         self.squares: Matrix = np.zeros((design.n_rows, design.n_rows))
 
@@ -71,7 +69,7 @@ class RowSpace:
     def copy(self) -> "RowSpace":
         """The same for a fit that starts here."""
         other = RowSpace(self.design)
-        other.columns, other.place, other.room = self.columns, self.place.copy(), self.room.copy()
+        other.columns, other.place, other.values = self.columns, self.place.copy(), self.values
         other.factor, other.squares = self.factor.copy(), self.squares.copy()
         return other
 
@@ -121,11 +119,6 @@ class RowSpace:
         _, _, move, failed = sla.lapack.dgesv(matrix, -left, overwrite_a=True, overwrite_b=True)
         return None if failed or not np.isfinite(move).all() else np.asarray(move)
 
-    @property
-    def values(self) -> Matrix:
-        """The columns, one a row."""
-        return self.room[: self.columns.size]
-
     def _places(self, columns: Index) -> Index:
         """Where the columns are; those that are missing join."""
         missing = columns[self.place[columns] < 0]
@@ -137,12 +130,8 @@ class RowSpace:
             self.place[missing] = np.arange(n, n + missing.size)
             self.columns = np.append(self.columns, missing)
             self.factor = np.append(self.factor, np.zeros(missing.size))
-            if self.columns.size > self.room.shape[0]:
-                n_slots = max(self.columns.size, int(GROWTH * n))
-                room = np.empty((n_slots, self.design.n_rows))
-                room[:n] = self.room[:n]
-                self.room = room
-            self.room[n : self.columns.size] = self.design.stored(missing).T
+            # A new array: copies of this go on with the old one.
+            self.values = np.vstack([self.values, self.design.stored(missing).T])
         return self.place[columns]
 
     def _product(self, v: Features, at: Index) -> Rows:
