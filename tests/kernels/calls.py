@@ -12,7 +12,7 @@ import numpy as np
 from kernels.problems import ALL_SCENES, TABLES, Scene, Table, frozen, make
 from riskset._runtime import Runtime
 from riskset._types import Tail
-from riskset.kernels import life_table_ref, matrix_ref, risk_sets_ref, term_means_ref
+from riskset.kernels import intervals_ref, life_table_ref, matrix_ref, risk_sets_ref, term_means_ref
 from riskset.kernels.replicates_ref import LaneTail
 
 RUNTIME = Runtime(1)
@@ -458,7 +458,7 @@ def on_intervals() -> Iterator[Call]:
         p[::50], error[::70] = rng.choice(ends, p[::50].size), rng.choice(errors, error[::70].size)
         corners = np.array([(a, b) for a in ends for b in errors]).T
         for few in ((p, error), (corners[0].copy(), corners[1].copy())):
-            for kind in ("log-log", "log", "plain"):
+            for kind in intervals_ref.KINDS:
                 args = (*map(frozen, few), 1.96, kind, RUNTIME)
                 yield Call("intervals", "probability_ends", args)
 

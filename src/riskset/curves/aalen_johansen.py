@@ -197,7 +197,7 @@ def aalen_johansen(
         risk in (entry, time].
     group, weight, level
         As for `kaplan_meier`.
-    interval : {"log-log", "log", "plain"}
+    interval : {"log-log", "log", "plain", "logit", "arcsine"}
         Scale on which the interval of the *incidence* is symmetric.
     variance : {"auto", "counts", "robust", "aalen"}
         "counts": the delta method (Dinse & Larson), in which a weight of 2 counts as two rows. It

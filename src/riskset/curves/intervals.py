@@ -12,7 +12,7 @@ from riskset.kernels.intervals_cpu import probability_ends
 
 __all__ = ["ProbabilityIntervalType", "check_interval_type", "probability_interval"]
 
-ProbabilityIntervalType = Literal["log-log", "log", "plain"]
+ProbabilityIntervalType = Literal["log-log", "log", "plain", "logit", "arcsine"]
 
 
 def check_interval_type(interval: str) -> None:
@@ -30,10 +30,14 @@ def probability_interval(
 
     * ``"log-log"``: :math:`p^{\exp(\pm z s / (p \log p))}`,
     * ``"log"``: :math:`p \exp(\pm z s / p)`, cut at 1,
-    * ``"plain"``: :math:`p \pm z s`, cut at 0 and 1.
+    * ``"plain"``: :math:`p \pm z s`, cut at 0 and 1,
+    * ``"logit"``: :math:`p / (p + (1 - p) \exp(\mp z s / (p (1 - p))))`,
+    * ``"arcsine"``: :math:`\sin^2(\arcsin \sqrt p \pm z s / (2 \sqrt{p (1 - p)}))`, the angle cut at 0
+      and :math:`\pi / 2`.
 
     A probability that is 0 or 1 has itself for both ends; without a standard error both are NaN.
-    Source: Borgan & Liestol (1990), Scandinavian Journal of Statistics 17, 35-41.
+    These are R's ``conf.type``. Source: Borgan & Liestol (1990), Scandinavian Journal of Statistics
+    17, 35-41.
     """
     z = float(ndtri(0.5 + level / 2))
     flat = [np.ascontiguousarray(array).reshape(-1) for array in (p, standard_error)]

@@ -199,7 +199,7 @@ def kaplan_meier(
         Case weights; 0 removes a row.
     level : float
         Confidence level of the pointwise intervals.
-    interval : {"log-log", "log", "plain"}
+    interval : {"log-log", "log", "plain", "logit", "arcsine"}
         Scale on which the interval is symmetric.
     variance : {"auto", "counts", "robust", "xie-liu"}
         "counts": Greenwood's formula, in which a weight of 2 counts as two rows. "robust": the

@@ -1,7 +1,8 @@
 """Confidence intervals in one pass: logarithms and exponentials in vector code, block by block.
 
 The specification is `intervals_ref`. Vector code has no limits and no infinite numbers, so the few
-probabilities that need those (of 0 and 1, or with a huge standard error) are done one by one.
+probabilities that need those (of 0 and 1, or with a huge standard error) are done one by one, and
+so are all of the scales that are seldom used.
 """
 
 import math
@@ -24,7 +25,7 @@ BLOCK = 64
 FAR = 700.0
 """Numbers of this size have no exponential in vector code."""
 LEAST = 1e-300
-LOG_LOG, LOG = 0, 1
+LOG_LOG, LOG, PLAIN, LOGIT = 0, 1, 2, 3
 
 
 @kernel
@@ -45,7 +46,14 @@ def _ends(p: float, error: float, z: float, kind: int) -> tuple[float, float]:
         return math.exp(log_p * factor), math.exp(log_p / factor)
     if kind == LOG:
         return p * math.exp(-z * error / p), min(p * _exp(z * error / p), 1.0)
-    return max(p - z * error, 0.0), min(p + z * error, 1.0)
+    if kind == PLAIN:
+        return max(p - z * error, 0.0), min(p + z * error, 1.0)
+    if kind == LOGIT:
+        factor = _exp(z * error / (p * (1.0 - p)))
+        return p / (p + (1.0 - p) * factor), p / (p + (1.0 - p) / factor)
+    angle, half = math.asin(math.sqrt(p)), z * error / 2.0 / math.sqrt(p * (1.0 - p))
+    lower, upper = max(angle - half, 0.0), min(angle + half, math.pi / 2)
+    return math.sin(lower) ** 2, math.sin(upper) ** 2
 
 
 @kernel

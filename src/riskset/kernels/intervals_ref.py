@@ -7,7 +7,7 @@ from riskset._types import Rows
 
 __all__ = ["CERTAINTY_GAP", "KINDS", "probability_ends"]
 
-KINDS = ("log-log", "log", "plain")
+KINDS = ("log-log", "log", "plain", "logit", "arcsine")
 CERTAINTY_GAP = 1e-12
 """A probability nearer to 1 is 1: nobody, or everybody, has failed."""
 
@@ -19,7 +19,10 @@ def probability_ends(
 
     * ``"log-log"``: :math:`p^{\exp(\pm z s / (p \log p))}`,
     * ``"log"``: :math:`p \exp(\pm z s / p)`,
-    * ``"plain"``: :math:`p \pm z s`.
+    * ``"plain"``: :math:`p \pm z s`,
+    * ``"logit"``: :math:`p / (p + (1 - p) \exp(\mp z s / (p (1 - p))))`,
+    * ``"arcsine"``: :math:`\sin^2(\arcsin \sqrt p \pm z s / (2 \sqrt{p (1 - p)}))`, the angle cut at 0
+      and :math:`\pi / 2`.
 
     Ends beyond 0 and 1 are cut off. A probability that is 0 or 1 has itself for both ends; without
     a standard error (NaN) both are NaN.
@@ -33,6 +36,14 @@ def probability_ends(
             lower, upper = np.exp(log_p * factor), np.exp(log_p / factor)
         elif kind == "log":
             lower, upper = safe * np.exp(-z * error / safe), safe * np.exp(z * error / safe)
+        elif kind == "logit":
+            factor = np.exp(z * error / (safe * (1 - safe)))
+            lower = safe / (safe + (1 - safe) * factor)
+            upper = safe / (safe + (1 - safe) / factor)
+        elif kind == "arcsine":
+            angle, half = np.arcsin(np.sqrt(safe)), z * error / 2 / np.sqrt(safe * (1 - safe))
+            lower = np.sin(np.maximum(angle - half, 0.0)) ** 2
+            upper = np.sin(np.minimum(angle + half, np.pi / 2)) ** 2
         else:
             lower, upper = safe - z * error, safe + z * error
     unknown = np.isnan(error)

@@ -1,0 +1,24 @@
+# Writes curves.json: intervals, clustered standard errors and tests of curves, by R's survival. Run in this folder.
+suppressMessages(library(survival))
+json<-function(x){
+  if(is.list(x)){
+    parts<-vapply(x,json,"")
+    if(is.null(names(x))) return(paste0("[",paste(parts,collapse=","),"]"))
+    return(paste0("{",paste0('"',names(x),'":',parts,collapse=","),"}"))
+  }
+  if(is.matrix(x)) return(json(lapply(seq_len(nrow(x)),function(i) x[i,])))
+  value<-if(is.character(x)) paste0('"',x,'"') else ifelse(is.na(x),"null",sprintf("%.15g",as.numeric(x)))
+  if(length(value)==1&&is.null(attr(x,"array"))) value else paste0("[",paste(value,collapse=","),"]")
+}
+lung<-read.csv("lung.csv"); mgus<-read.csv("mgus2.csv")
+kinds<-c(log="log",loglog="log-log",plain="plain",logit="logit",arcsine="arcsin")
+at<-c(5,100,365,700)
+ends<-function(s) list(lower=unname(s$lower),upper=unname(s$upper))
+survival<-lapply(kinds,function(k) ends(summary(survfit(Surv(time,event)~1,lung,conf.type=k),times=at)))
+incidence<-lapply(kinds,function(k){
+  f<-survfit(Surv(time,factor(event,0:2))~1,mgus,conf.type=k); i<-findInterval(c(12,60,120,240),f$time)
+  list(lower=matrix(f$lower,ncol=3)[i,2],upper=matrix(f$upper,ncol=3)[i,2])  # "arcsin" has no dimensions
+})
+out<-list(versions=list(R=R.version.string,survival=as.character(packageVersion("survival"))),
+  intervals=list(times=at,survival=survival,incidence_times=c(12,60,120,240),incidence=incidence))
+writeLines(json(out),"curves.json")
