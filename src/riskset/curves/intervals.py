@@ -32,8 +32,8 @@ def probability_interval(
     * ``"log"``: :math:`p \exp(\pm z s / p)`, cut at 1,
     * ``"plain"``: :math:`p \pm z s`, cut at 0 and 1,
     * ``"logit"``: :math:`p / (p + (1 - p) \exp(\mp z s / (p (1 - p))))`,
-    * ``"arcsine"``: :math:`\sin^2(\arcsin \sqrt p \pm z s / (2 \sqrt{p (1 - p)}))`, the angle cut at 0
-      and :math:`\pi / 2`.
+    * ``"arcsine"``: :math:`\sin^2(\arcsin \sqrt p \pm z s / (2 \sqrt{p (1 - p)}))`, the angle cut
+      at 0 and :math:`\pi / 2`.
 
     A probability that is 0 or 1 has itself for both ends; without a standard error both are NaN.
     These are R's ``conf.type``. Source: Borgan & Liestol (1990), Scandinavian Journal of Statistics

@@ -21,8 +21,8 @@ def probability_ends(
     * ``"log"``: :math:`p \exp(\pm z s / p)`,
     * ``"plain"``: :math:`p \pm z s`,
     * ``"logit"``: :math:`p / (p + (1 - p) \exp(\mp z s / (p (1 - p))))`,
-    * ``"arcsine"``: :math:`\sin^2(\arcsin \sqrt p \pm z s / (2 \sqrt{p (1 - p)}))`, the angle cut at 0
-      and :math:`\pi / 2`.
+    * ``"arcsine"``: :math:`\sin^2(\arcsin \sqrt p \pm z s / (2 \sqrt{p (1 - p)}))`, the angle cut
+      at 0 and :math:`\pi / 2`.
 
     Ends beyond 0 and 1 are cut off. A probability that is 0 or 1 has itself for both ends; without
     a standard error (NaN) both are NaN.
