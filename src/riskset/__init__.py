@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from riskset.data.design import Design
     from riskset.data.outcome import Outcome, Surv
     from riskset.data.readers import read_dataset
+    from riskset.data.splitting import split
     from riskset.datasets import load_rhc
     from riskset.estimators.batch import fit_each
     from riskset.estimators.blocks import Blocks
@@ -59,6 +60,7 @@ _NAMES = {
     "riskset.data.design": ("Design",),
     "riskset.data.outcome": ("Outcome", "Surv"),
     "riskset.data.readers": ("read_dataset",),
+    "riskset.data.splitting": ("split",),
     "riskset.datasets": ("load_rhc",),
     "riskset.estimators.batch": ("fit_each",),
     "riskset.estimators.blocks": ("Blocks",),
@@ -146,6 +148,7 @@ __all__ = [
     "simulate_cohort",
     "simulate_cox",
     "simulate_finegray",
+    "split",
 ]
 
 

@@ -29,6 +29,7 @@ from riskset.data.design_columns import (
     canonical_csc,
     column_keys,
     column_names,
+    repeat_rows,
     take_rows,
 )
 from riskset.data.design_map import Contents, read_contents, write_contents
@@ -439,6 +440,11 @@ class Design:
             raise InputError("rows must not repeat.", hint="give repeated rows a weight instead.")
         parts = take_rows(self.parts, rows, place)
         return replace(self, n_rows=rows.size, parts=parts)
+
+    def repeat_rows(self, count: Index) -> "Design":
+        """Return a design in which row i stands ``count[i]`` times, one after the other."""
+        parts = repeat_rows(self.parts, count)
+        return replace(self, n_rows=int(count.sum()), parts=parts)
 
 
 def _again(path: str, checksum: int) -> Design:

@@ -26,6 +26,7 @@ from riskset.data.column_storage import (
     StoredColumns,
     ValuedColumns,
 )
+from riskset.data.episodes import ranges
 from riskset.kernels import columns_cpu
 
 __all__ = [
@@ -308,6 +309,26 @@ def take_rows(
         assert isinstance(part, SparseColumns)
         taken.append(part.taken(place, rows.size, runtime))
     return tuple(taken)
+
+
+def repeat_rows(parts: Sequence[StoredColumns], count: Index) -> tuple[StoredColumns, ...]:
+    """Parts in which row i stands ``count[i]`` times, one after the other."""
+    runtime, n_rows = Runtime.select(), int(count.sum())
+    row, first = np.repeat(np.arange(count.size), count), np.cumsum(count) - count
+    repeated: list[StoredColumns] = []
+    for part in parts:
+        slots = np.arange(part.columns.size)
+        if isinstance(part, DenseColumns):
+            flat = [part.column(s)[row] for s in range(slots.size)]
+            repeated.append(DenseColumns(part.columns, dense_blocks(flat, n_rows), n_rows))
+            continue
+        assert isinstance(part, SparseColumns)
+        ptr, own, values = part.to_csc(np.arange(count.size))
+        times = count[own]
+        starts = np.concatenate([[0], np.cumsum(times)])[ptr]
+        csc = starts, ranges(first[own], times), np.repeat(values, times[: values.size])
+        repeated.append(part.laid_out(part.columns, csc, slots, n_rows, runtime))
+    return tuple(repeated)
 
 
 def take_columns(

@@ -20,7 +20,15 @@ from riskset.data.labels import as_codes, code_columns
 from riskset.data.risk_order import into_risk_sets, risk_order
 from riskset.kernels.grouping_cpu import count_near_ties
 
-__all__ = ["Outcome", "Surv", "event_codes", "field_names", "read_events", "read_outcome"]
+__all__ = [
+    "Outcome",
+    "Surv",
+    "check_times",
+    "event_codes",
+    "field_names",
+    "read_events",
+    "read_outcome",
+]
 
 MIN_SHARED_ROWS = 1 << 18
 """Fewer are fetched by one thread."""
@@ -117,11 +125,11 @@ def read_outcome(
     """Times, codes of events, entries if any, and the labels of events if they are text."""
     times = as_numbers(time, "time", None, places)
     codes, labels = read_events(event, times.size, places, censored)
-    _check_times(times, None, places)
+    check_times(times, None, places)
     if entry is None:
         return times, codes, None, labels
     entries = as_numbers(entry, "entry", times.size, places)
-    _check_times(times, entries, places)
+    check_times(times, entries, places)
     return times, codes, entries, labels
 
 
@@ -156,7 +164,8 @@ def event_codes(event: AnyArray, places: Places) -> Index:
     return event.astype(np.int64)
 
 
-def _check_times(time: Rows, entry: Rows | None, places: Places) -> None:
+def check_times(time: Rows, entry: Rows | None, places: Places) -> None:
+    """Refuse negative times, and rows that end before or when they enter."""
     complain_rows(
         time < 0,
         time,
@@ -308,7 +317,7 @@ class Outcome:
     ) -> "Outcome":
         """As `build`, from columns of finite numbers and codes of events, which are checked."""
         n_rows = time.size
-        _check_times(time, entry, places)
+        check_times(time, entry, places)
         if entry is not None and not (entry > -np.inf).any():
             entry = None
         weights = np.ones(n_rows) if weight is None else weight
