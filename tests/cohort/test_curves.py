@@ -278,3 +278,30 @@ def test_an_arm_without_people_has_no_curve():
         with pytest.raises(rs.CohortError, match="status is 'no_matches'") as caught:
             make(rs.Surv([1.0, 2.0], [1, 0]), nobody)
         assert caught.value.code == "EmptyArm"
+
+
+@pytest.mark.parametrize("of", ["survival", "incidence"])
+def test_clustered_errors_take_a_matched_set_or_a_person_together(of):
+    rng = np.random.default_rng(4)
+    n = 300
+    score, treatment = rng.uniform(0.2, 0.6, n), (np.arange(n) % 4 == 0).astype(int)
+    people = rs.cohort.Population(treatment, score, person_id=np.arange(n) // 2)
+    y = rs.Surv(
+        rng.exponential(30, n).round() + 1, rng.integers(0, 2 if of == "survival" else 3, n)
+    )
+    estimate = getattr(rs.cohort, of)
+    for adjusted, unit in (
+        (rs.cohort.match(people, ratio=3), None),
+        (rs.cohort.weight(people, "ate"), people.person_id),
+    ):
+        unit = adjusted.set_id if unit is None else unit
+        found = estimate(y, adjusted, clustered=True).curves["comparator"]
+        own = adjusted.kept & (treatment == 0)
+        assert np.unique(unit[own]).size < own.sum()
+        curve = rs.kaplan_meier if of == "survival" else rs.aalen_johansen
+        alone = curve(y[own], weight=adjusted.weight[own], cluster=unit[own])["all"]
+        assert_allclose(found.standard_error, alone.standard_error, rtol=1e-9)
+        plain = estimate(y, adjusted).curves["comparator"]
+        assert not np.allclose(
+            plain.standard_error[..., 5], found.standard_error[..., 5], rtol=1e-3
+        )

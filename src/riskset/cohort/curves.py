@@ -96,10 +96,12 @@ def survival(
     cause: int | str | None = None,
     level: float = 0.95,
     interval: ProbabilityIntervalType = "log-log",
+    clustered: bool = False,
 ) -> ArmCurves:
     """Estimate Kaplan-Meier curves of the arms with the weights of an adjustment.
 
-    Standard errors are those of Xie and Liu; with equal weights, Greenwood's.
+    Standard errors are those of Xie and Liu; with equal weights, Greenwood's. If `clustered`, they
+    come from the infinitesimal jackknife.
 
     Parameters
     ----------
@@ -111,6 +113,9 @@ def survival(
         labels; otherwise 1 is the outcome and 2 a competing event.
     level, interval
         As of `riskset.kaplan_meier`.
+    clustered : bool
+        Let standard errors allow for rows of an arm that belong together: those of one matched set,
+        such as several comparators of a target, or otherwise those of one person.
 
     Raises
     ------
@@ -141,8 +146,9 @@ def survival(
         adjustment.weight,
         level,
         interval=interval,
-        variance="xie-liu",
+        variance="robust" if clustered else "xie-liu",
         cause=1,
+        cluster=adjustment.cluster if clustered else None,
     )
     return ArmCurves(curves, limit, time, event_time)
 
@@ -154,14 +160,16 @@ def incidence(
     cause: int | str | None = None,
     level: float = 0.95,
     interval: ProbabilityIntervalType = "log-log",
+    clustered: bool = False,
 ) -> ArmCurves:
     """Estimate the cumulative incidence of the outcome and of competing events, by arm.
 
-    Standard errors come from the infinitesimal jackknife over rows, with weights treated as known.
+    Standard errors come from the infinitesimal jackknife over rows, or over clusters, with weights
+    treated as known.
 
     Parameters
     ----------
-    y, adjustment, cause, level, interval
+    y, adjustment, cause, level, interval, clustered
         As of `survival`.
 
     Raises
@@ -188,6 +196,7 @@ def incidence(
         level,
         interval=interval,
         variance="robust",
+        cluster=adjustment.cluster if clustered else None,
     )
     return ArmCurves(curves, limit, time, event_time)
 

@@ -15,14 +15,10 @@ from riskset.curves.intervals import (
     check_interval_type,
     probability_interval,
 )
+from riskset.curves.jackknife import jackknife_variance
 from riskset.curves.kaplan_meier import choose_variance
 from riskset.curves.life_table import LifeTable, TableSteps
-from riskset.curves.variance import (
-    aalen_variance,
-    delta_variance,
-    jackknife_variance,
-    survival_before,
-)
+from riskset.curves.variance import aalen_variance, delta_variance, survival_before
 from riskset.data.causes import named_causes
 from riskset.infer.wald import check_level
 
@@ -181,6 +177,7 @@ def aalen_johansen(
     *,
     interval: ProbabilityIntervalType = "log-log",
     variance: IncidenceVariance = "auto",
+    cluster: object = None,
 ) -> AalenJohansen:
     r"""Estimate the cumulative incidence of every cause, by group (Aalen-Johansen).
 
@@ -205,8 +202,10 @@ def aalen_johansen(
         censoring. "robust": the infinitesimal jackknife over rows, as in R's survfit, for weights
         such as inverse probabilities of treatment (treated as known). Without weights and late
         entry it gives the same numbers. "aalen": a martingale estimate, as in cmprsk::cuminc, which
-        is slightly larger in small samples. "auto": "counts" if all weights are whole numbers,
-        otherwise "robust".
+        is slightly larger in small samples. "auto": "robust" if there are clusters or a weight is
+        not a whole number, otherwise "counts".
+    cluster
+        As for `kaplan_meier`.
 
     Returns
     -------
@@ -215,7 +214,8 @@ def aalen_johansen(
     Raises
     ------
     InputError
-        If values are missing or have the wrong length, or a group has no weight.
+        If values are missing or have the wrong length, a group has no weight, or `cluster` is given
+        with a variance that has no clusters.
 
     Notes
     -----
@@ -237,7 +237,7 @@ def aalen_johansen(
     """
     check_level(level)
     check_interval_type(interval)
-    rows = Followup.read(y, group, weight)
+    rows = Followup.read(y, group, weight, cluster)
     causes = np.unique(rows.event[rows.event > 0])
     if causes.size == 0:
         # Nobody has an event: the incidence is 0, of every cause that is known.

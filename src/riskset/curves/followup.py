@@ -10,7 +10,7 @@ from riskset._types import AnyArray, Index, Rows
 from riskset.data.causes import CauseLabels, labels_of
 from riskset.data.checks import Places, as_array, as_numbers, complain_rows
 from riskset.data.dataset import Dataset
-from riskset.data.labels import as_group_codes, code_columns
+from riskset.data.labels import as_codes, as_group_codes, code_columns
 from riskset.data.outcome import Outcome, field_names, read_outcome
 
 __all__ = ["EVERYBODY", "Followup", "own_cause", "split"]
@@ -23,7 +23,8 @@ class Followup(NamedTuple):
     """Validated rows of positive weight; `event` is 0 for censored, else the cause; all (n,).
 
     `group` are codes of `labels`. `causes` has the label of each cause; empty if causes are
-    numbers. Without `has_weights` all rows weigh 1.
+    numbers. Without `has_weights` all rows weigh 1. `cluster` are codes of the rows that belong
+    together, if any do.
     """
 
     time: Rows
@@ -34,18 +35,21 @@ class Followup(NamedTuple):
     labels: tuple[object, ...]
     causes: CauseLabels
     has_weights: bool = True
+    cluster: Index | None = None
 
     @classmethod
-    def read(cls, y: object, group: object = None, weight: object = None) -> "Followup":
+    def read(
+        cls, y: object, group: object = None, weight: object = None, cluster: object = None
+    ) -> "Followup":
         """Check `y`, as made by `riskset.Surv` or scikit-survival, and what goes with it.
 
         An `Outcome` or a `Dataset` is read, too, with its case weights unless others are given.
         """
-        return cls.read_stratified(y, group, weight, None)[0]
+        return cls.read_stratified(y, group, weight, None, cluster)[0]
 
     @classmethod
     def read_stratified(
-        cls, y: object, group: object, weight: object, strata: object
+        cls, y: object, group: object, weight: object, strata: object, cluster: object = None
     ) -> tuple["Followup", Index]:
         """`read`, and the number of the stratum of each of its rows."""
         time, event, entry, own, causes = _fields(y)
@@ -74,6 +78,7 @@ class Followup(NamedTuple):
         stratum = np.zeros(n_rows, dtype=np.int64)
         if strata is not None:
             stratum = code_columns(strata, "strata", n_rows, places)[0]
+        units = None if cluster is None else as_codes(cluster, "cluster", n_rows, places)[0]
         every = weight is None
         used = weights > 0 if weight is not None else np.ones(n_rows, dtype=bool)
         if every and group is None:
@@ -101,6 +106,7 @@ class Followup(NamedTuple):
             labels,
             causes,
             weight is not None,
+            None if units is None else kept(units),
         )
         return found, kept(stratum)
 
@@ -113,6 +119,7 @@ class Followup(NamedTuple):
             entry=entry,
             weight=self.weight[rows],
             group=self.group[rows],
+            cluster=None if self.cluster is None else self.cluster[rows],
         )
 
     def by_group(self) -> Iterator["Followup"]:

@@ -17,13 +17,9 @@ from riskset.curves.intervals import (
     check_interval_type,
     probability_interval,
 )
+from riskset.curves.jackknife import jackknife_hazard_variance, jackknife_variance
 from riskset.curves.life_table import LifeTable, TableSteps
-from riskset.curves.variance import (
-    effective_at_risk,
-    jackknife_hazard_variance,
-    jackknife_variance,
-    xie_liu_variance,
-)
+from riskset.curves.variance import effective_at_risk, xie_liu_variance
 from riskset.data.causes import cause_code
 from riskset.infer.wald import check_level
 from riskset.kernels.life_table_cpu import survival_steps
@@ -178,6 +174,7 @@ def kaplan_meier(
     interval: ProbabilityIntervalType = "log-log",
     variance: SurvivalVariance = "auto",
     cause: int | str | None = None,
+    cluster: object = None,
 ) -> KaplanMeier:
     r"""Estimate survival by group, with intervals and numbers at risk (Kaplan-Meier).
 
@@ -205,12 +202,17 @@ def kaplan_meier(
         "counts": Greenwood's formula, in which a weight of 2 counts as two rows. "robust": the
         infinitesimal jackknife over rows, for weights such as inverse probabilities of treatment
         (treated as known). "xie-liu": Greenwood's formula with effective numbers at risk,
-        :math:`(\sum w)^2 / \sum w^2`. "auto": "counts" if all weights are whole numbers, otherwise
-        "robust".
+        :math:`(\sum w)^2 / \sum w^2`. "auto": "robust" if there are clusters or a weight is not a
+        whole number, otherwise "counts".
     cause : int, str or "any", optional
         Code of the event; all other events are censored. "any" gives survival free of every event.
         Optional if codes are 0 and 1. With competing events, 1 - survival is not the risk of an
         event; use `aalen_johansen`.
+    cluster : (n,) labels, optional
+        Rows that belong together, such as the rows of one person (whose follow-up may be split) or
+        the members of a matched set. The robust variance then squares the influence of all rows of
+        a cluster together, as R's ``survfit`` with ``cluster`` or ``id``. A cluster with rows in
+        several groups counts in the curve of each.
 
     Returns
     -------
@@ -220,7 +222,7 @@ def kaplan_meier(
     ------
     InputError
         If values are missing or have the wrong length, if there are codes above 1 but no `cause`,
-        or if a group has no weight.
+        if a group has no weight, or if `cluster` is given with a variance that has no clusters.
 
     Warns
     -----
@@ -250,7 +252,7 @@ def kaplan_meier(
     """
     check_level(level)
     check_interval_type(interval)
-    rows = Followup.read(y, group, weight)
+    rows = Followup.read(y, group, weight, cluster)
     rows = rows._replace(event=_chosen(rows, cause))
     kind = choose_variance(variance, rows, get_args(SurvivalVariance))
     curves = []
@@ -265,8 +267,15 @@ def choose_variance(variance: str, rows: Followup, known: tuple[str, ...]) -> st
     """The kind of variance, "auto" being resolved by the weights."""
     if variance not in known:
         raise InputError.unknown_name("variance", str(variance), known)
+    if rows.cluster is not None and variance not in ("auto", "robust"):
+        raise InputError(
+            f"`cluster` was given, but the variance {variance!r} takes rows for independent.",
+            hint="pass variance='robust', or leave `cluster` out.",
+        )
     if variance != "auto":
         return variance
+    if rows.cluster is not None:
+        return "robust"
     if not rows.has_weights or (rows.weight == np.floor(rows.weight)).all():
         return "counts"
     return "robust"

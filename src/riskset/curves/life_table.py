@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from riskset._runtime import Runtime
 from riskset._types import Index, RiskSets, Rows
+from riskset.curves.clusters import ClusterPieces
 from riskset.curves.followup import Followup
 from riskset.data.risk_order import into_risk_sets, risk_order
 from riskset.kernels.grouping_cpu import tally
@@ -143,13 +144,27 @@ class LifeTable:
         """Sum of a value over the rows that end at each time (m,)."""
         return np.bincount(self.place, value, self.time.size).astype(np.float64, copy=False)
 
+    @functools.cached_property
+    def start(self) -> Index:
+        """Position in `time` at which each row is first at risk (n,)."""
+        if not self.has_late_entry:
+            return np.zeros(self.rows.time.size, dtype=np.int64)
+        assert self.rows.entry is not None
+        return np.searchsorted(self.time, self.rows.entry, side="right")
+
+    @functools.cached_property
+    def pieces(self) -> ClusterPieces | None:
+        """Pieces of the clusters of the rows, if there are clusters."""
+        cluster = self.rows.cluster
+        if cluster is None:
+            return None
+        return ClusterPieces.of(cluster, self.start, self.place, self.time.size)
+
     def at_entry(self, steps: TableSteps) -> Rows:
         """Value of a step function, 0 at first, when each row enters (n,)."""
         if not self.has_late_entry:
             return np.zeros(self.rows.time.size)
-        assert self.rows.entry is not None
-        seen = np.searchsorted(self.time, self.rows.entry, side="right")
-        return np.append(0.0, steps)[seen]
+        return np.append(0.0, steps)[self.start]
 
     def at_risk_before(self, times: NDArray[np.float64]) -> NDArray[np.float64]:
         """Weight under observation just before any times (t,)."""

@@ -1,21 +1,19 @@
-r"""Variances of cumulative incidence: by the delta method, and by the infinitesimal jackknife.
+r"""Variances of curves by formulas, in which a weight of 2 counts as two rows.
 
 For the incidence F of a cause, with :math:`d_u` of :math:`Y_u` at risk failing of any cause at u,
 :math:`d_{ku}` of this one, and :math:`S(u-)` the survival before u.
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
-from riskset._types import Rows
 from riskset.curves.life_table import LifeTable, TableSteps
 
 __all__ = [
     "aalen_variance",
     "delta_variance",
+    "distances",
     "effective_at_risk",
-    "jackknife_hazard_variance",
-    "jackknife_variance",
+    "greenwood_terms",
     "survival_before",
     "xie_liu_variance",
 ]
@@ -40,7 +38,7 @@ def xie_liu_variance(table: LifeTable, survival: TableSteps) -> TableSteps:
     ----------
     Xie and Liu (2005), Statistics in Medicine 24, 3089-3110, doi:10.1002/sim.2174.
     """
-    terms = _greenwood_terms(table) * table.at_risk / effective_at_risk(table)
+    terms = greenwood_terms(table) * table.at_risk / effective_at_risk(table)
     return np.asarray(survival**2 * np.cumsum(terms))
 
 
@@ -64,8 +62,8 @@ def delta_variance(table: LifeTable, k: int, incidence: TableSteps) -> TableStep
     Dinse & Larson (1986), Biometrika 73, 379-386, doi:10.1093/biomet/73.2.379.
     """
     at_risk, before, events = table.at_risk, survival_before(table)[0], table.events[k]
-    _, second = _distances(incidence, _greenwood_terms(table))
-    first, _ = _distances(incidence, before * events / at_risk**2)
+    _, second = distances(incidence, greenwood_terms(table))
+    first, _ = distances(incidence, before * events / at_risk**2)
     own = np.cumsum(before**2 * (events / at_risk) * ((at_risk - events) / at_risk**2))
     return np.asarray(np.maximum(second + own - 2.0 * first, 0.0))
 
@@ -90,8 +88,8 @@ def aalen_variance(table: LifeTable, k: int, incidence: TableSteps) -> TableStep
     own = before**2 * _untied(events, at_risk) * events / at_risk**2
     rest = before**2 * _untied(others, at_risk) * others / at_risk**2
     inverse = np.divide(1.0, after, out=np.zeros_like(after), where=after > 0)
-    first, _ = _distances(incidence, own * inverse)
-    _, second = _distances(incidence, (own + rest) * inverse**2)
+    first, _ = distances(incidence, own * inverse)
+    _, second = distances(incidence, (own + rest) * inverse**2)
     return np.asarray(np.maximum(np.cumsum(own) - 2.0 * first + second, 0.0))
 
 
@@ -101,66 +99,14 @@ def _untied(events: TableSteps, at_risk: TableSteps) -> TableSteps:
     return 1.0 - np.divide(events - 1, at_risk - 1, out=np.zeros_like(events), where=tied)
 
 
-def jackknife_variance(table: LifeTable, k: int, incidence: TableSteps) -> TableSteps:
-    r"""Variance of the incidence of cause k that does not take weights for counts.
-
-    .. math:: \sum_i \left( w_i \, \partial F(t) / \partial w_i \right)^2
-
-    the infinitesimal jackknife over rows. Without weights and censoring it is F (1 - F) / n.
-
-    Notes
-    -----
-    With :math:`A(t) = \sum d_u / (Y_u (Y_u - d_u))` and
-    :math:`D(t) = \sum S(u-) (A(u-) - 1 / Y_u) \, d_{ku} / Y_u`, a row that entered at e changes
-    F(t) by :math:`D(t) - D(e) - A(e) (F(t) - F(e))` while it is under observation. After its end
-    at T the change moves on by q (F(t) - F(T)), q its change of log S(T).
-    """
-    at_risk, before, events = table.at_risk, survival_before(table)[0], table.events[k]
-    square, place = table.rows.weight**2, table.place
-    hazard = _greenwood_terms(table)
-    a = np.cumsum(hazard)
-    a_before = np.append(0.0, a[:-1])
-    d = np.cumsum(before * (a_before - 1.0 / at_risk) * (events / at_risk))
-    a_entry, f_entry, d_entry = (table.at_entry(steps) for steps in (a, incidence, d))
-
-    event = table.rows.event
-    fails, fails_of_k = np.isin(event, table.causes), event == table.causes[k]
-    survivors = table.staying + table.censored
-    last = np.divide(1.0, survivors, out=np.zeros_like(survivors), where=survivors > 0)
-    q = a[place] - a_entry - fails * last[place]
-    at_end = (
-        d[place]
-        - d_entry
-        - a_entry * (incidence[place] - f_entry)
-        + fails_of_k * (before / at_risk)[place]
-    )
-    cross, _ = _distances(incidence, table.sum_leaving(square * at_end * q))
-    _, spread = _distances(incidence, table.sum_leaving(square * q**2))
-    gone = np.cumsum(table.sum_leaving(square * at_end**2)) + 2.0 * cross + spread
-    constant = a_entry * f_entry - d_entry
-    return np.maximum(gone + _staying_squares(table, d, incidence, a_entry, constant), 0.0)
-
-
-def jackknife_hazard_variance(table: LifeTable) -> TableSteps:
-    """Variance of the Nelson-Aalen estimate by the infinitesimal jackknife over rows."""
-    at_risk = table.at_risk
-    d = -np.cumsum(table.n_events / at_risk**2)
-    d_entry = table.at_entry(d)
-    fails = np.isin(table.rows.event, table.causes)
-    at_end = d[table.place] - d_entry + fails / at_risk[table.place]
-    none = np.zeros_like(d)
-    gone = np.cumsum(table.sum_leaving(table.rows.weight**2 * at_end**2))
-    return gone + _staying_squares(table, d, none, none[:1], -d_entry)
-
-
-def _greenwood_terms(table: LifeTable) -> TableSteps:
+def greenwood_terms(table: LifeTable) -> TableSteps:
     """D / (Y (Y - d)); 0 where everybody fails, after which nothing moves."""
     survivors = table.staying + table.censored
     product = table.at_risk * survivors
     return np.divide(table.n_events, product, out=np.zeros_like(product), where=survivors > 0)
 
 
-def _distances(curve: TableSteps, mass: TableSteps) -> tuple[TableSteps, TableSteps]:
+def distances(curve: TableSteps, mass: TableSteps) -> tuple[TableSteps, TableSteps]:
     r"""Sums over u <= t of mass(u) times :math:`F(t) - F(u)` and its square.
 
     By what each step of F adds, rather than by expanding the square, which would cancel.
@@ -170,21 +116,3 @@ def _distances(curve: TableSteps, mass: TableSteps) -> tuple[TableSteps, TableSt
     first = np.cumsum(step * before)
     second = np.cumsum(step * (2.0 * np.append(0.0, first[:-1]) + step * before))
     return first, second
-
-
-def _staying_squares(
-    table: LifeTable, d: TableSteps, curve: TableSteps, slope: Rows, constant: Rows
-) -> NDArray[np.float64]:
-    """Sum over the rows that stay of the squares of w (d - slope * curve + constant)."""
-    square = table.rows.weight**2
-    total = table.sum_staying(square) * d**2
-    if not table.has_late_entry:
-        return total
-    slope = np.broadcast_to(slope, square.shape)
-    sums = [
-        table.sum_staying(square * f)
-        for f in (slope, constant, slope**2, constant**2, slope * constant)
-    ]
-    u, v, uu, vv, uv = sums
-    total += 2.0 * d * (v - curve * u) + curve**2 * uu + vv - 2.0 * curve * uv
-    return np.maximum(total, 0.0)
