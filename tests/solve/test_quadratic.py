@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from riskset._types import NewtonQuadratic
+from riskset.solve import quadratic
 from riskset.solve.optimality import violations
 from riskset.solve.quadratic import newton_step
 
@@ -56,3 +57,36 @@ def test_a_curvature_next_to_nothing_ends_at_the_box(tiny: float) -> None:
     )
     np.testing.assert_allclose(step, [1.0, 2.0])
     np.testing.assert_allclose(image, b @ step)
+
+
+@pytest.mark.parametrize(("common", "is_fast"), [(0.0, True), (0.5, False)])
+def test_an_active_set_is_factored_only_where_sweeps_are_slow(
+    common: float, is_fast: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A few sweeps of q^2 products suffice for independent columns; a factor takes q^3 / 3.
+    rng = np.random.default_rng(7)
+    n, q = 20_000, 900
+    x = np.sqrt(1 - common) * rng.normal(size=(n, q)) + np.sqrt(common) * rng.normal(size=(n, 1))
+    b = x.T @ x
+    beta, one, box = rng.normal(size=q), np.ones(q), np.full(q, 1e9)
+    g = b @ rng.normal(size=q)
+    sweeps, sweeps_before = [], []
+    descend, finish = quadratic._descend, quadratic._finish
+
+    def count_sweeps(problem, tolerance, n_sweeps, step, image):
+        sweeps.append(n_sweeps)
+        return descend(problem, tolerance, n_sweeps, step, image)
+
+    def count_finishes(*given):
+        sweeps_before.append(sum(sweeps))
+        return finish(*given)
+
+    monkeypatch.setattr(quadratic, "_descend", count_sweeps)
+    monkeypatch.setattr(quadratic, "_finish", count_finishes)
+    step, _ = newton_step(NewtonQuadratic(b, g, beta, one, one, box), 1e-6 * np.abs(g).max())
+    assert residual(b, g, beta, one, one, box, step) <= 1e-5 * np.abs(g).max()
+    if is_fast:
+        assert not sweeps_before
+        assert sum(sweeps) <= 15
+    else:
+        assert sweeps_before[0] <= 6
