@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     )
     from riskset._version import __version__
     from riskset.curves.aalen_johansen import AalenJohansen, IncidenceCurve, aalen_johansen
+    from riskset.curves.bands import ConfidenceBand
     from riskset.curves.comparison import GroupTest, gray_test, logrank_test
     from riskset.curves.kaplan_meier import KaplanMeier, SurvivalCurve, kaplan_meier
     from riskset.data.dataset import Dataset
@@ -54,6 +55,7 @@ _NAMES = {
     ),
     "riskset._version": ("__version__",),
     "riskset.curves.aalen_johansen": ("AalenJohansen", "IncidenceCurve", "aalen_johansen"),
+    "riskset.curves.bands": ("ConfidenceBand",),
     "riskset.curves.comparison": ("GroupTest", "gray_test", "logrank_test"),
     "riskset.curves.kaplan_meier": ("KaplanMeier", "SurvivalCurve", "kaplan_meier"),
     "riskset.data.dataset": ("Dataset",),
@@ -103,6 +105,7 @@ __all__ = [
     "Bootstrap",
     "CauseSpecificCox",
     "CohortError",
+    "ConfidenceBand",
     "ConvergenceWarning",
     "Cox",
     "CoxCV",

@@ -72,9 +72,14 @@ class GroupCurves(Generic[C]):
         lines = "".join(f"\n  {curve!r}" for curve in self.curves[:10])
         more = f"\n  and {len(self) - 10} more" if len(self) > 10 else ""
         return (
-            f"{type(self).__name__} ({self.level:.0%} {self.interval} intervals, "
+            f"{type(self).__name__} ({self.level:.0%} {self._limits}, "
             f"variance {self.variance!r}):{lines}{more}"
         )
+
+    @property
+    def _limits(self) -> str:
+        """What the limits of the curves are."""
+        return f"{self.interval} intervals"
 
     def __getitem__(self, group: object) -> C:
         for curve in self.curves:

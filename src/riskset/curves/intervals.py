@@ -10,7 +10,12 @@ from riskset._errors import InputError
 from riskset._runtime import Runtime
 from riskset.kernels.intervals_cpu import probability_ends
 
-__all__ = ["ProbabilityIntervalType", "check_interval_type", "probability_interval"]
+__all__ = [
+    "ProbabilityIntervalType",
+    "check_interval_type",
+    "probability_interval",
+    "probability_limits",
+]
 
 ProbabilityIntervalType = Literal["log-log", "log", "plain", "logit", "arcsine"]
 
@@ -39,7 +44,13 @@ def probability_interval(
     These are R's ``conf.type``. Source: Borgan & Liestol (1990), Scandinavian Journal of Statistics
     17, 35-41.
     """
-    z = float(ndtri(0.5 + level / 2))
-    flat = [np.ascontiguousarray(array).reshape(-1) for array in (p, standard_error)]
+    return probability_limits(p, standard_error, float(ndtri(0.5 + level / 2)), kind)
+
+
+def probability_limits(
+    p: NDArray[np.float64], error: NDArray[np.float64], z: float, kind: str
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Ends that are z errors from p on a scale; see `probability_interval`."""
+    flat = [np.ascontiguousarray(array).reshape(-1) for array in (p, error)]
     lower, upper = probability_ends(flat[0], flat[1], z, kind, Runtime.select())
     return lower.reshape(p.shape), upper.reshape(p.shape)

@@ -1,7 +1,7 @@
 """Nonparametric survival."""
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 import numpy as np
@@ -11,6 +11,7 @@ from riskset._errors import InputError, RisksetWarning, counted
 from riskset._runtime import Runtime
 from riskset._types import AnyArray
 from riskset.curves._result import GroupCurves, as_times, known_until, step_values
+from riskset.curves.bands import BandRange, BandType, ConfidenceBand, band_of, checked_band
 from riskset.curves.followup import Followup
 from riskset.curves.intervals import (
     ProbabilityIntervalType,
@@ -44,6 +45,8 @@ class SurvivalCurve:
         The Nelson-Aalen estimate.
     n_at_risk, n_events, n_censored : (m,) float64
         Sums of weights: at risk just before the time, and with an event or censored at it.
+    band : ConfidenceBand or None
+        What `lower` and `upper` are, if they are a simultaneous band and not pointwise intervals.
 
     Examples
     --------
@@ -70,6 +73,7 @@ class SurvivalCurve:
     n_events: TableSteps
     n_censored: TableSteps
     _table: LifeTable
+    band: ConfidenceBand | None = None
 
     def __repr__(self) -> str:
         return (
@@ -138,7 +142,8 @@ class SurvivalCurve:
                 "censored": self.n_censored,
             }
             return {"time": self.time, **counts, **values}
-        first = {"survival": 1.0, "lower": 1.0, "upper": 1.0}
+        end = 1.0 if self.band is None else float("nan")
+        first = {"survival": 1.0, "lower": end, "upper": end}
         at = {
             name: step_values(self.time, v, times, first.get(name, 0.0))
             for name, v in values.items()
@@ -163,6 +168,98 @@ class KaplanMeier(GroupCurves[SurvivalCurve]):
     >>> curves["b"].at([3.0])
     array([0.5])
     """
+
+    def confidence_band(
+        self,
+        kind: BandType = "equal-precision",
+        *,
+        interval: ProbabilityIntervalType | None = None,
+        level: float | None = None,
+        start: float | None = None,
+        end: float | None = None,
+    ) -> "KaplanMeier":
+        r"""Return the same curves with bands that contain the whole true curve.
+
+        Pointwise intervals contain the true survival at one time; a band contains it at all times
+        of a range. With n rows, the standard error s of the survival,
+        :math:`\sigma^2 = (s / S)^2` and :math:`a = n \sigma^2 / (1 + n \sigma^2)` at both ends of
+        the range, limits are c standard errors from S ("equal-precision"), or k times
+        :math:`S (1 + n \sigma^2) / \sqrt n` ("hall-wellner"), on the scale of `interval`, where
+
+        .. math:: P\left(\sup_{a_1 \le u \le a_2} \frac{|B(u)|}{\sqrt{u (1 - u)}} \le c\right) =
+            P\left(\sup_{a_1 \le u \le a_2} |B(u)| \le k\right) = level
+
+        for a Brownian bridge B. Critical values are computed from series, not read from a table.
+
+        Parameters
+        ----------
+        kind : {"equal-precision", "hall-wellner"}
+            Limits that are as many standard errors wide at all times (Nair), or that are narrow
+            where many are at risk (Hall and Wellner).
+        interval : {"log-log", "log", "plain", "logit", "arcsine"}, optional
+            Scale. Default: that of the curves. The band is more reliable in small samples on the
+            scales "log-log" and "arcsine".
+        level : float, optional
+            Probability that the band contains the curve of a group. Default: that of the curves.
+        start, end : float, optional
+            Range of the band. Default: from the first event to the last time at which somebody
+            survives. A narrower range gives a narrower band; choose it before seeing the data.
+
+        Returns
+        -------
+        KaplanMeier
+            ``lower`` and ``upper`` of its curves are the band, and NaN outside of the range; their
+            `band` says what it is. The other numbers are those of the curves.
+
+        Raises
+        ------
+        InputError
+            If the curves have robust or other variances that are not Greenwood's, as with weights
+            that are not counts: increments of the curve then depend on each other. Or if a group
+            has no event in the range before which and after which somebody survives.
+
+        References
+        ----------
+        Hall & Wellner (1980), Biometrika 67, 133-143, doi:10.1093/biomet/67.1.133.
+        Nair (1984), Technometrics 26, 265-275, doi:10.1080/00401706.1984.10487969.
+        Borgan & Liestol (1990), Scandinavian Journal of Statistics 17, 35-41.
+
+        Examples
+        --------
+        >>> import riskset as rs
+        >>> curves = rs.kaplan_meier(rs.load_rhc().outcome())
+        >>> band = curves.confidence_band("hall-wellner", start=30, end=180)
+        >>> band
+        KaplanMeier (95% log-log hall-wellner band, variance 'counts'):
+          SurvivalCurve 'all': 3,722 events, 2,013 censored, 0 survive time 1943
+        >>> band.to_frame([90.0])[["survival", "lower", "upper"]].round(3).values.tolist()
+        [[0.562, 0.546, 0.578]]
+        """
+        kind, scale = checked_band(kind), self.interval if interval is None else interval
+        check_interval_type(scale)
+        level = self.level if level is None else level
+        check_level(level)
+        if self.variance != "counts":
+            raise InputError(
+                "a simultaneous band needs Greenwood's variance, but these curves have the "
+                f"variance {self.variance!r}.",
+                hint="pass variance='counts' to `riskset.kaplan_meier` if weights count rows.",
+            )
+        curves = []
+        for curve in self.curves:
+            lower, upper, band = band_of(
+                (curve.time, curve.survival, curve.standard_error),
+                float(curve.n_events.sum() + curve.n_censored.sum()),
+                BandRange(start, end, curve.label),
+                (kind, scale, level),
+            )
+            curves.append(replace(curve, lower=lower, upper=upper, band=band))
+        return KaplanMeier(tuple(curves), level, scale, self.variance)
+
+    @property
+    def _limits(self) -> str:
+        band = self.curves[0].band
+        return super()._limits if band is None else f"{band.interval} {band.kind} band"
 
 
 def kaplan_meier(
