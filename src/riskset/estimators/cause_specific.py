@@ -16,9 +16,9 @@ from riskset.data.causes import named_causes
 from riskset.data.checks import Places, as_numbers
 from riskset.data.dataset import Dataset
 from riskset.data.frame import data_frame
-from riskset.estimators._base import as_times
 from riskset.estimators._input import frame_library, lift, read_covariates
 from riskset.estimators._parameters import PenaltyParameters
+from riskset.estimators._prediction import as_times
 from riskset.estimators.cox import Cox
 from riskset.model.baseline import Baseline
 from riskset.model.cox import Ties
