@@ -165,3 +165,43 @@ def test_a_format_that_is_no_number(run: Run, lung: Path) -> None:
     ended = run("predict", "bad.json", lung, "--times", "1", "--out", "p.csv")
     assert ended.code == 2
     assert "is damaged: `format`: input should be a valid integer" in ended.err
+
+
+@pytest.mark.parametrize("model", ["cox", "finegray"])
+def test_limits_from_a_document_are_those_of_the_model(run: Run, lung: Path, model: str) -> None:
+    run(
+        "fit", lung, "--id", "id", "--model", model, "--interval-times", "100,365",
+        "--out", "fit.json", "--quiet",
+    )  # fmt: skip
+    ended = run(
+        "predict", "fit.json", lung, "--times", "365,100", "--interval", "--level", 0.9,
+        "--out", "p.csv", "--quiet",
+    )  # fmt: skip
+    assert (ended.code, ended.err) == (0, "")
+    table = pd.read_csv("p.csv")
+    data = rs.read_dataset(lung, id="id")
+    fitted = (rs.Cox() if model == "cox" else rs.FineGray()).fit(data)
+    found = fitted.predict_interval(data, [365, 100], level=0.9).columns()
+    for name in ("standard_error", "lower", "upper"):
+        np.testing.assert_allclose(table[name], found[name], rtol=1e-6)
+    ended = run("predict", "fit.json", lung, "--times", 200, "--interval", "--out", "p.csv")
+    assert ended.code != 0
+    assert "100, 365, which does not include time 200" in " ".join(ended.err.split())
+
+
+def test_options_of_limits_that_need_others(run: Run, lung: Path) -> None:
+    run("fit", lung, "--id", "id", "--out", "fit.json", "--quiet")
+    for options, message in (
+        (("--interval",), "--interval needs --times"),
+        (("--times", 100, "--level", 0.9), "--level is that of --interval"),
+        (("--times", 100, "--interval"), "riskset fit --interval-times"),
+    ):
+        ended = run("predict", "fit.json", lung, *options, "--out", "p.csv")
+        assert ended.code != 0
+        assert message in " ".join(ended.err.split())
+    ended = run(
+        "fit", lung, "--penalty", "l2", "--strength", 1, "--interval-times", "100",
+        "--out", "fit.json",
+    )  # fmt: skip
+    assert ended.code != 0
+    assert "--interval-times" in ended.err

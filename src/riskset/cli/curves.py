@@ -104,7 +104,7 @@ def curves(patients: PatientsFile, *, rows: CurveRows, options: CurveOptions) ->
     one row per group and time, with intervals and numbers at risk. Groups are compared by the
     log-rank test, or by Gray's test of incidence.
     """
-    at = None if options.times is None else parsed_times(options.times)
+    at = None if options.times is None else parsed_times("--times", options.times)
     check_target(options.out, suffixes=TABLE_SUFFIXES, inputs=[patients])
     if options.plot is not None:
         check_target(options.plot, suffixes=PICTURES, inputs=[patients, options.out])

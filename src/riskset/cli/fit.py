@@ -4,11 +4,14 @@ import time as clock
 from dataclasses import dataclass
 from pathlib import Path
 
+from riskset._errors import InputError
+from riskset._types import AnyArray
 from riskset.cli.crossval_options import CrossValidationOptions, as_typed
 from riskset.cli.input_options import ColumnOptions, PatientsFile, TableOptions
 from riskset.cli.interval_options import BootstrapOptions, IntervalOptions
 from riskset.cli.model_options import ComputeOptions, ModelOptions, PenaltyOptions
 from riskset.cli.options import RESULT, grouped, option
+from riskset.cli.predict import parsed_times
 from riskset.cli.summary import print_fit, print_written
 from riskset.cli.terminal import hush_compiling
 from riskset.data.writers import check_folder, check_target
@@ -24,6 +27,24 @@ class FitFiles:
         "Write the fitted model to this JSON file.", ..., metavar="FILE", panel=RESULT
     )
     plot: Path | None = option("Draw pictures in this folder.", metavar="DIR", panel=RESULT)
+    interval_times: str | None = option(
+        "Also store what `riskset predict --interval` needs at these times: 365,730. For each time "
+        "and stratum, this includes the mean covariates of those at risk until then.",
+        metavar="T,T,...",
+        panel=RESULT,
+    )
+
+    def times(self, penalty: str) -> AnyArray | None:
+        """The times of intervals of predictions, which a penalised fit does not have."""
+        if self.interval_times is None:
+            return None
+        if penalty != "none":
+            raise InputError(
+                "--interval-times is not defined for a penalised fit, because a penalty biases the "
+                "estimates.",
+                hint="leave --penalty out, or refit with the covariates that a penalty chose.",
+            )
+        return parsed_times("--interval-times", self.interval_times)
 
 
 @grouped
@@ -61,6 +82,7 @@ def fit(
     bootstrap.check(intervals.interval, intervals.level, is_cross_validated=crossval.cv)
     check_target(files.out, suffixes=(".json",), inputs=tables.inputs(patients))
     check_folder(files.plot)
+    at = files.times(penalty.penalty)
     hush_compiling(compute.quiet)
     started = clock.perf_counter()
     columns, labels = crossval.read(patients, columns, tables, model.censoring_group)
@@ -82,7 +104,7 @@ def fit(
     seconds = {"read": read, **fitted.seconds_}
     if bounds is not None:
         seconds["interval"] = clock.perf_counter() - began
-    write_fit(files.out, fitted, interval=bounds, seconds=seconds)
+    write_fit(files.out, fitted, interval=bounds, interval_times=at, seconds=seconds)
     if files.plot is not None:
         draw_fit(files.plot, fitted, bounds)
         if crossval.cv:

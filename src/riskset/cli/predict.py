@@ -21,7 +21,10 @@ from riskset.data.writers import TABLE_SUFFIXES, check_target, write_table
 
 __all__ = ["parsed_times", "predict"]
 
-COLUMNS = ("time", "linear_predictor", "survival", "cumulative_hazard", "cumulative_incidence")
+COLUMNS = (
+    "time", "linear_predictor", "survival", "cumulative_hazard", "cumulative_incidence",
+    "standard_error", "lower", "upper",
+)  # fmt: skip
 
 
 FitFile = Annotated[
@@ -49,6 +52,12 @@ class PredictOptions:
         "365,730.",
         metavar="T,T,...",
     )
+    interval: bool = option(
+        "Also write standard errors and limits of the survival (or incidence), of a model fitted "
+        "without a penalty and with `riskset fit --interval-times`.",
+        False,
+    )
+    level: float | None = option("Confidence level of the limits; default: 0.95.", metavar="SHARE")
     out: Path = option("Write the predictions to this .csv or .parquet file.", ..., metavar="FILE")
     quiet: bool = option("Print no summary; warnings are still printed.", False)
 
@@ -67,7 +76,12 @@ def predict(
     """
     from riskset.estimators.saving import read_fit
 
-    at = None if options.times is None else parsed_times(options.times)
+    at = None if options.times is None else parsed_times("--times", options.times)
+    if options.interval and at is None:
+        raise InputError("--interval needs --times.", hint="for example --times 365,730.")
+    if options.level is not None and not options.interval:
+        raise InputError("--level is that of --interval.", hint="add --interval.")
+    level = 0.95 if options.level is None else options.level
     check_target(options.out, suffixes=TABLE_SUFFIXES, inputs=[fit_file, *tables.inputs(new)])
     hush_compiling(options.quiet)
     check_readable(fit_file)
@@ -75,23 +89,26 @@ def predict(
     data = tables.read_new(schema, new)
     for note in data.notes:
         warn(spoken(note.message, COMMAND_LINE))
-    write_table(options.out, _predictions(model, data, at))
+    columns = _predictions(model, data, at)
+    if options.interval and at is not None:
+        columns |= _limits(model, data, at, level)
+    write_table(options.out, columns)
     if not options.quiet:
         when = "" if at is None else f" at {counted(at.size, 'time')}"
         output().print(f"predicted {counted(data.n_rows, 'row')}{when}")
         print_written(options.out)
 
 
-def parsed_times(text: str) -> AnyArray:
-    """Times from a list with commas."""
+def parsed_times(name: str, text: str) -> AnyArray:
+    """Times from a list with commas, the value of an option."""
     try:
         times = [float(part) for part in text.split(",")]
     except ValueError:
         times = [math.nan]
     if not all(0 <= time < math.inf for time in times):
         raise InputError(
-            f"--times must be numbers of at least 0, separated by commas, but it is {text!r}.",
-            hint="for example --times 365,730.",
+            f"{name} must be numbers of at least 0, separated by commas, but it is {text!r}.",
+            hint=f"for example {name} 365,730.",
         )
     return np.array(times)
 
@@ -116,3 +133,11 @@ def _predictions(
         return columns | {"cumulative_incidence": incidence.ravel()}
     hazard = model.predict_cumulative_hazard_function(data, times)
     return columns | {"survival": np.exp(-hazard).ravel(), "cumulative_hazard": hazard.ravel()}
+
+
+def _limits(
+    model: "rs.Cox | rs.FineGray", data: "rs.Dataset", times: AnyArray, level: float
+) -> dict[str, AnyArray]:
+    """Standard errors and limits of the survival, or of the incidence."""
+    columns = model.predict_interval(data, times, level=level).columns()
+    return {name: columns[name] for name in ("standard_error", "lower", "upper")}

@@ -13,11 +13,11 @@ import numpy as np
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from riskset._errors import InputError, RisksetWarning
+from riskset._errors import InputError, NotDefinedError, RisksetWarning
 from riskset._messages import Note, Value
 from riskset._progress import ProgressBar
 from riskset._runtime import Runtime
-from riskset._types import Features, is_count, is_number
+from riskset._types import Features, Rows, is_count, is_number
 from riskset.data.dataset import Dataset
 from riskset.data.design import Design
 from riskset.data.design_columns import column_names
@@ -35,7 +35,7 @@ from riskset.estimators._input import (
     refuse_beside,
     refuse_reference,
 )
-from riskset.estimators._prediction import HazardPredictions
+from riskset.estimators._prediction import HazardPredictions, checked_times
 from riskset.estimators.blocks import NO_ROBUST, Blocks, fit_blocks
 from riskset.estimators.convergence import ConvergenceWarning
 from riskset.estimators.fit_file import FACTS, SavedFit, penalty_to_dict, write_archive
@@ -73,6 +73,17 @@ class HazardModelBase(FormulaFits, HazardPredictions, ABC):
     max_iter: int
     solver: str
     progress: bool | None
+
+    def _defined(self, what: str) -> Fitted:
+        """What the fit left behind, unless it is penalised."""
+        check_is_fitted(self, "coef_")
+        if self._is_penalized:
+            raise NotDefinedError(
+                f"{what} is not defined for a penalised fit: a penalty biases the estimates, so "
+                "intervals from their variance do not have the stated coverage.",
+                hint="fit without a penalty, or with the covariates that a penalty chose.",
+            )
+        return self._fitted
 
     @property
     def _kind(self) -> Penalty | None:
@@ -350,7 +361,7 @@ class HazardModelBase(FormulaFits, HazardPredictions, ABC):
             elif note.code in ("collinear", "near_ties"):
                 warnings.warn(note.message, RisksetWarning, stacklevel=3)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(self, path: str | os.PathLike[str], *, interval_times: object = None) -> None:
         """Write the fitted model to a file that `riskset.load` reads, without pickle.
 
         A zip archive with one JSON document, the ``fit.json`` of ``riskset fit``, and one ``.npy``
@@ -363,12 +374,26 @@ class HazardModelBase(FormulaFits, HazardPredictions, ABC):
         ----------
         path : path
             For example ``"fit.riskset"``.
+        interval_times : number or numbers, optional
+            Times at which the loaded model can `predict_interval`. For each time and stratum, the
+            file then contains the mean of the covariates over the risk sets until then; other
+            intervals need the training data.
+
+        Raises
+        ------
+        NotDefinedError
+            With `interval_times`, if the fit is penalised.
         """
         check_is_fitted(self, "coef_")
-        write_archive(path, self._saved())
+        times = None if interval_times is None else checked_times(interval_times)
+        write_archive(path, self._saved(interval_times=times))
 
-    def _saved(self, *, with_variances: bool = True) -> SavedFit:
+    def _saved(
+        self, *, with_variances: bool = True, interval_times: Rows | None = None
+    ) -> SavedFit:
         """All that a file keeps of a fit."""
+        if interval_times is not None:
+            self._defined("an interval of a prediction")
         parameters = self.get_params(deep=False)
         del parameters["penalty"]
         cause = self.cause
@@ -401,7 +426,9 @@ class HazardModelBase(FormulaFits, HazardPredictions, ABC):
             names=columns.names,
             schema=columns.schema,
             notes=tuple(self.notes_),
-            arrays=self._fitted.to_arrays(with_variances=with_variances),
+            arrays=self._fitted.to_arrays(
+                with_variances=with_variances, interval_times=interval_times
+            ),
         )
 
     def _restore(self, fit: SavedFit) -> None:

@@ -12,9 +12,12 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from riskset._errors import InputError, NotDefinedError, RisksetWarning
-from riskset._types import AnyArray, Features
+from riskset._types import AnyArray, Features, Matrix, Rows
 from riskset.data.design import Design
 from riskset.infer.bootstrap_with_tuning import PenaltyTuner
+from riskset.infer.hazard_influence import FittedHazard
+from riskset.infer.hazard_steps import HazardSteps, covariance_root
+from riskset.infer.predicted_hazard import HazardWindows, KeptWindows, TrainedWindows
 from riskset.infer.variance import Covariance, model_covariance, robust_covariance
 from riskset.infer.wald import ChiSquareTest, likelihood_ratio_test, score_tests, wald_test
 from riskset.model.baseline import Baseline
@@ -34,6 +37,8 @@ EQUAL_ETA_SLACK = 1e-8
 
 STAGES_KEY = "stages"
 """Kept in place of a limit that no numbers can hold: how many stages it has."""
+
+INTERVAL_TIMES = "interval_times"
 
 KEEP_VARIANCE = 2000
 """A pickled or saved model holds variances of at most so many columns (32 MB)."""
@@ -178,6 +183,39 @@ class Fitted:
         eta = design.product(self.predicting(solution.coef) * design.scale, runtime=loss.runtime)
         return Baseline.fit(loss, eta + loss.offset)
 
+    @functools.cached_property
+    def hazard(self) -> FittedHazard:
+        """What the variance of predictions needs of an unpenalised fit with finite estimates."""
+        training, eta = self.training, self.training.solution.eta
+        steps = HazardSteps.of(training.loss, training.design, eta, self.baseline)
+        return FittedHazard(training.loss, training.design, eta, self.covariance.inverse, steps)
+
+    def windows(self, *, is_robust: bool) -> HazardWindows:
+        """Moments of the hazard in windows of time, from the data or from what was kept."""
+        if self._training is not None:
+            return TrainedWindows(self.hazard, self.baseline, is_robust)
+        if INTERVAL_TIMES not in self._kept:
+            raise NotDefinedError(
+                "the model was saved, pickled or fitted in blocks, and what intervals of "
+                "predictions need was not kept.",
+                hint="save it with `interval_times` (`riskset fit --interval-times`), or predict "
+                "before saving.",
+            )
+        kept = {name: self._kept[f"interval_{name}"] for name in ("times", "mean", "end")}
+        square, cross = self._kept["interval_square"], self._kept["interval_cross"]
+        return KeptWindows(
+            **kept,
+            square=square[int(is_robust)],
+            cross=cross if is_robust else np.zeros_like(cross),
+        )
+
+    def coefficient_root(self, coef: Features, *, is_robust: bool) -> Matrix:
+        """Root (p, q) of the covariance of `coef`, 0 for those that are held at 0; or NaN."""
+        covariance = self.spread("robust_variance" if is_robust else "variance").copy()
+        held = (coef == 0) & np.isnan(self.spread("standard_error"))
+        covariance[held], covariance[:, held] = 0.0, 0.0
+        return covariance_root(covariance)
+
     @property
     def _limit_loss(self) -> Loss:
         """The likelihood that the finite coefficients maximise."""
@@ -246,8 +284,15 @@ class Fitted:
 
     # -------------------------------------------------------------------------- keeping
 
-    def to_arrays(self, *, with_variances: bool = True) -> dict[str, AnyArray]:
-        """Everything that can be said without the training data."""
+    def to_arrays(
+        self, *, with_variances: bool = True, interval_times: Rows | None = None
+    ) -> dict[str, AnyArray]:
+        """Everything that can be said without the training data.
+
+        With `interval_times` (K,), also what intervals of predictions need at these times.
+        """
+        if interval_times is not None:
+            _ = self.training
         if self._training is None:
             return dict(self._kept)
         training = self._training
@@ -262,7 +307,33 @@ class Fitted:
         if with_variances and is_small and not training.is_penalized:
             arrays |= {name: self.spread(name) for name in SPREADS}
             arrays["tests"] = tests_to_array(self.tests)
+        if interval_times is not None:
+            arrays |= self._interval_arrays(interval_times)
         return arrays
+
+    def _interval_arrays(self, times: Rows) -> dict[str, AnyArray]:
+        """What `windows` of a saved model needs at some times, by both variances."""
+        design, n_strata = self.training.design, self.training.loss.outcome.n_strata
+        size = n_strata * times.size * design.n_features
+        if max(size, design.n_features**2) > KEEP_VARIANCE**2:
+            raise InputError(
+                f"intervals of predictions at {times.size:,} times need {size:,} numbers for "
+                f"{design.n_features:,} covariates and {n_strata:,} strata, which is too many to "
+                "save.",
+                hint="pass fewer `interval_times`, or predict before saving.",
+            )
+        by_model, robust = (
+            KeptWindows.of(TrainedWindows(self.hazard, self.baseline, is_robust), times)
+            for is_robust in (False, True)
+        )
+        return {
+            INTERVAL_TIMES: times,
+            "interval_end": by_model.end,
+            "interval_mean": by_model.mean,
+            "interval_square": np.array([by_model.square, robust.square]),
+            "interval_cross": robust.cross,
+            **{name: self.spread(name) for name in SPREADS},
+        }
 
     def check(self) -> None:
         """Raise KeyError if something that predictions need was not kept."""

@@ -19,9 +19,9 @@ from riskset.data.design import Design
 from riskset.data.frame import data_frame
 from riskset.data.labels import as_codes
 from riskset.engine import check_engine, workers
-from riskset.estimators._base import HazardModelBase
-from riskset.estimators._fitted import Fitted, ModelTests, Training
+from riskset.estimators._fitted import ModelTests, Training
 from riskset.estimators._interval import ConfidenceInterval
+from riskset.estimators._prediction_intervals import PredictionIntervals
 from riskset.estimators.bootstrap import FAILED, Bootstrap, check_interval, warn
 from riskset.estimators.profiling import warned_intervals
 from riskset.infer import residuals as residual
@@ -52,20 +52,10 @@ METHODS = ("wald", "robust", "profile", "bootstrap")
 ResidualKind = Literal["martingale", "deviance", "score", "schoenfeld"]
 
 
-class HazardModel(HazardModelBase):
+class HazardModel(PredictionIntervals):
     """What a fitted estimator says about its coefficients; see `Cox` and `FineGray`."""
 
     # ------------------------------------------------------------------- standard errors
-
-    def _defined(self, what: str) -> Fitted:
-        check_is_fitted(self, "coef_")
-        if self._is_penalized:
-            raise NotDefinedError(
-                f"{what} is not defined for a penalised fit: a penalty biases the estimates, so "
-                "intervals from their variance do not have the stated coverage.",
-                hint="fit without a penalty, or with the covariates that a penalty chose.",
-            )
-        return self._fitted
 
     @property
     def variance_(self) -> Matrix:

@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 from riskset._errors import InputError
 from riskset._runtime import Runtime
 from riskset._types import AnyArray, Features, Rows
-from riskset.data.checks import Places, as_array
+from riskset.data.checks import Places, as_array, as_numbers
 from riskset.data.dataset import Dataset
 from riskset.data.design import Design
 from riskset.data.frame import data_frame
@@ -18,7 +18,7 @@ from riskset.estimators._input import FittedColumns, as_offset, as_surv, lift, r
 from riskset.estimators._parameters import PenaltyParameters
 from riskset.metrics import concordance, concordance_of
 
-__all__ = ["HazardPredictions", "as_times"]
+__all__ = ["HazardPredictions", "as_times", "checked_times"]
 
 STEP_ROUNDING = 1e-13
 """A sum along a step to infinity is 0 if it is less of what it is summed from."""
@@ -210,12 +210,22 @@ class HazardPredictions(PenaltyParameters):
     ) -> tuple[Rows, object, Places]:
         """Linear predictors relative to the training means, which keep their digits."""
         design, strata, offsets, places = self._read_new(X, strata, offset)
+        return self._centred(design, offsets), strata, places
+
+    def _centred(self, design: Design, offsets: Rows) -> Rows:
+        """Linear predictors relative to the training means, which keep their digits."""
         coef = self._fitted.predicting(self.coef_)
         runtime = Runtime.select(self.device, self.n_threads)
         eta = design.product(coef * design.scale, runtime=runtime)
-        return eta + (float((design.center - self._fitted.center) @ coef) + offsets), strata, places
+        return np.asarray(eta + (float((design.center - self._fitted.center) @ coef) + offsets))
 
 
 def as_times(times: object) -> AnyArray:
     """Times of a prediction as an array; one number is an array of one."""
     return np.atleast_1d(as_array(times, "`times`", Places()))
+
+
+def checked_times(times: object) -> Rows:
+    """Times of predictions (m,)."""
+    hint = "leave missing times out."
+    return as_numbers(as_times(times), "times", None, Places(), missing_hint=hint)

@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from riskset._errors import InputError
-from riskset._types import Features
+from riskset._types import Features, Rows
 from riskset.data.design import Design
 from riskset.data.outcome import Outcome
 from riskset.estimators._cv_settings import CVSettings, choose_penalty
@@ -260,8 +260,10 @@ class CrossValidated(HazardModel):
         """Number of replicates without a certified solution. Their scores count nevertheless."""
         return self._cross_validation().n_failed
 
-    def _saved(self, *, with_variances: bool = True) -> SavedFit:
-        fit = super()._saved(with_variances=with_variances)
+    def _saved(
+        self, *, with_variances: bool = True, interval_times: Rows | None = None
+    ) -> SavedFit:
+        fit = super()._saved(with_variances=with_variances, interval_times=interval_times)
         return replace(fit, cross_validation=self._cross_validation())
 
     def _restore(self, fit: SavedFit) -> None:

@@ -13,6 +13,7 @@ from riskset.data.labels import as_codes
 from riskset.data.outcome import Outcome
 from riskset.estimators._inference import HazardModel
 from riskset.estimators._input import ModelInput
+from riskset.estimators.predictions import PredictedKind
 from riskset.model.censoring import (
     BeyondSupport,
     CensoringDistribution,
@@ -117,6 +118,7 @@ class FineGray(HazardModel):
     robust_by_default: ClassVar[bool] = True
     competing_never_fail: ClassVar[bool] = True
     has_censoring: ClassVar[bool] = True
+    default_kind: ClassVar[PredictedKind] = "cumulative_incidence"
 
     cause: int | str
     censoring_ties: CensoringTies

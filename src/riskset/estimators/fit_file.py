@@ -67,8 +67,9 @@ ARCHIVE_FORMAT = "riskset-fit"
 ARCHIVE_VERSION = 2
 DOCUMENT = "fit.json"
 SUFFIX = ".npy"
-BASELINE, SEARCH = "baseline_", "cv_"
-"""Prefixes of the arrays of a baseline and of a cross-validation."""
+BASELINE, SEARCH, INTERVAL = "baseline_", "cv_", "interval_"
+"""Prefixes of the arrays of a baseline, a cross-validation and intervals of predictions."""
+INTERVAL_ARRAYS = ("times", "end", "mean", "square", "cross")
 ERRORS = ("standard_error", "robust_standard_error")
 """Arrays of one number for each covariate, which the document holds."""
 FACTS = {
@@ -183,6 +184,8 @@ def fit_document(
     document["seconds"] = dict(seconds or {}) | facts.get("seconds", {})
     document["estimator"] = _estimator(fit)
     document["prediction"] = _prediction(fit)
+    if checksums is None and f"{INTERVAL}times" in fit.arrays:
+        document["prediction"]["intervals"] = _prediction_intervals(fit.arrays)
     if checksums is not None:
         document["arrays"] = dict(checksums)
     return {**document, SEAL: _seal(document, FORMAT)}
@@ -246,6 +249,18 @@ def _prediction(fit: SavedFit) -> dict[str, object]:
         "baseline": baseline,
         **({"stages": int(arrays["stages"])} if "stages" in arrays else {}),
     }
+
+
+def _prediction_intervals(arrays: Mapping[str, AnyArray]) -> dict[str, object]:
+    """Arrays that an archive stores with the document, for a document alone."""
+    kept = {name: arrays[f"{INTERVAL}{name}"] for name in INTERVAL_ARRAYS}
+    kept |= {name: arrays[name] for name in ("variance", "robust_variance")}
+    return {name: _nested(array.tolist()) for name, array in kept.items()}
+
+
+def _nested(values: Any) -> Any:
+    """Numbers for JSON, in lists of lists."""
+    return [_nested(part) for part in values] if isinstance(values, list) else _number(values)
 
 
 def _penalty(fit: SavedFit) -> dict[str, object]:
@@ -482,6 +497,12 @@ def _prediction_arrays(names: tuple[str, ...], kept: PredictionForm) -> dict[str
     }
     if kept.limit:
         arrays["finite"], arrays["step"] = np.array(list(kept.limit.values())).T
+    if kept.intervals is not None:
+        found = {name: np.array(value, dtype=np.float64) for name, value in kept.intervals}
+        arrays |= {
+            f"{INTERVAL}{name}" if name in INTERVAL_ARRAYS else name: array
+            for name, array in found.items()
+        }
     if kept.baseline is None:
         return arrays | {"stages": np.array(kept.stages)}
     baseline = kept.baseline

@@ -69,6 +69,42 @@ class BaselineForm(Form):
         return self
 
 
+class PredictionIntervalForm(Form):
+    """What intervals of predictions need: see `Fitted.windows`.
+
+    `mean` and `cross` are by stratum, time and covariate; `square` by variance, stratum and time.
+    """
+
+    times: list[Finite]
+    end: list[Finite]
+    mean: list[list[list[Number]]]
+    square: list[list[list[Number]]]
+    cross: list[list[list[Number]]]
+    variance: list[list[Number]]
+    robust_variance: list[list[Number]]
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        n_strata, n_times, p = len(self.end), len(self.times), len(self.variance)
+        for name, shape in (
+            ("mean", (n_strata, n_times, p)),
+            ("square", (2, n_strata, n_times)),
+            ("cross", (n_strata, n_times, p)),
+            ("variance", (p, p)),
+            ("robust_variance", (p, p)),
+        ):
+            if not _has_shape(getattr(self, name), shape):
+                raise ValueError(f"{name}: it must have {' x '.join(map(str, shape))} numbers")
+        return self
+
+
+def _has_shape(values: Any, shape: tuple[int, ...]) -> bool:
+    """Whether nested lists have a shape."""
+    if not shape:
+        return not isinstance(values, list)
+    return len(values) == shape[0] and all(_has_shape(part, shape[1:]) for part in values)
+
+
 class PredictionForm(Form):
     """How to read new data, and what predictions are made of.
 
@@ -81,6 +117,7 @@ class PredictionForm(Form):
     limit: dict[str, Annotated[tuple[Finite, Finite], Field(strict=False)]]
     baseline: BaselineForm | None
     stages: Count | None = None
+    intervals: PredictionIntervalForm | None = None
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
@@ -216,6 +253,9 @@ class FitForm(Form):
             errors = getattr(self, key)
             if errors is not None and list(errors) != list(self.coef):
                 raise ValueError(f"{key}: its names must be those of coef, in the same order")
+        intervals = kept.intervals
+        if intervals is not None and len(intervals.variance) != len(self.coef):
+            raise ValueError("prediction/intervals/variance: it must have a row per coefficient")
         if self.estimator is not None and self.model not in self.estimator.name.lower():
             raise ValueError(f"estimator/class: it does not fit the model {self.model!r}")
         return self

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from riskset._errors import InputError
+from riskset._types import Rows
 from riskset.data.schema import Schema
 from riskset.data.writers import write_json
 from riskset.estimators._inference import HazardModel
@@ -79,6 +80,7 @@ def to_dict(
     model: HazardModel,
     *,
     interval: ConfidenceInterval | None = None,
+    interval_times: Rows | None = None,
     seconds: Mapping[str, float] | None = None,
 ) -> dict[str, Any]:
     """The content of the ``fit.json`` of a model that was fitted on a `Dataset`."""
@@ -87,7 +89,7 @@ def to_dict(
             "the model was not fitted on a Dataset, so it is not known how to read new data.",
             hint="use model.save(...), or fit on what riskset.read_dataset returns.",
         )
-    fit = model._saved(with_variances=False)
+    fit = model._saved(with_variances=False, interval_times=interval_times)
     errors = {} if model._is_penalized else {"standard_error": model.standard_error_}
     if model.is_robust_ or (interval is not None and interval.method == "robust"):
         errors["robust_standard_error"] = model.robust_standard_error_
@@ -102,10 +104,12 @@ def write_fit(
     model: HazardModel,
     *,
     interval: ConfidenceInterval | None = None,
+    interval_times: Rows | None = None,
     seconds: Mapping[str, float] | None = None,
 ) -> None:
     """Write ``fit.json`` alone, whole or not at all; see `to_dict`."""
-    write_json(path, to_dict(model, interval=interval, seconds=seconds))
+    content = to_dict(model, interval=interval, interval_times=interval_times, seconds=seconds)
+    write_json(path, content)
 
 
 def read_fit(path: Path) -> tuple[HazardModel, Schema]:

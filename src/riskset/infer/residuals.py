@@ -121,19 +121,66 @@ class RiskSetPieces:
         rest, gap = self.means(np.ascontiguousarray(values[self.loss.risk.order]))
         return rest + self.ties.share_event[:, None] * gap, gap
 
+    def hazard_means(self, values: Matrix) -> Matrix:
+        """Mean over risk sets (G, q), over the steps of a tied group weighted by their hazards."""
+        rest, gap = self.means(np.ascontiguousarray(values[self.loss.risk.order]))
+        return rest + self.ties.share[:, None] * gap
+
     @property
     def spread(self) -> NDArray[np.float64]:
         """Variance of the share of tied rows over the steps of each group (G,)."""
         return np.maximum(self.ties.square_event - self.ties.share_event**2, 0.0)
 
-    def expected_times(self, powers: Matrix) -> Matrix:
-        """Expected weighted events of rows, each group counted `powers` (G, k) times: (n, k)."""
+    def expected_times(self, powers: Matrix, of_tied: Matrix | None = None) -> Matrix:
+        """Expected weighted events of rows, each group counted `powers` (G, k) times: (n, k).
+
+        Rows with an event count their own group `of_tied` (G, k) times, if given.
+        """
         risk, ties = self.loss.risk, self.ties
+        of_tied = powers if of_tied is None else of_tied
         log_cumulative, average = kernels.follow_up_means(
-            powers, powers, ties.log_hazard, ties.log_hazard_tied, risk
+            powers, of_tied, ties.log_hazard, ties.log_hazard_tied, risk
         )
         log_expected = np.where(risk.weight > 0, self.eta + log_cumulative, -np.inf)
         return self.caller((risk.weight * np.exp(log_expected))[:, None] * average)
+
+    @property
+    def _per_event(self) -> NDArray[np.float64]:
+        """Steps of each group by its weight of events (G,), 0 without events."""
+        risk = self.loss.risk
+        steps = risk.group_tied if self.loss.efron else np.ones(risk.group_tied.size)
+        has_events = risk.group_events > 0
+        return np.divide(steps, risk.group_events, out=np.zeros(steps.size), where=has_events)
+
+    @property
+    def hazard_variance(self) -> NDArray[np.float64]:
+        """Variance of the log of each group's hazard at known coefficients (G,).
+
+        With weights that count equal rows: 1 / N_g by Breslow's method.
+        """
+        return self._per_event * self.ties.square_hazard
+
+    def hazard_influence(self, weights: Matrix) -> Matrix:
+        r"""Influence (n, k) of rows on sums of log hazards, each group counted `weights` (G, k).
+
+        .. math:: w_i \sum_g weights_g \frac{\partial \log h_g}{\partial w_i}
+            = w_i \int \frac{weights(t)}{N(t)} \, dM_i(t)
+
+        at known coefficients (Breslow), with M the martingale of the row and N(t) the weight of the
+        events at t. By Efron's method, an event of m has a step of its own, in which tied rows
+        count as in the fit.
+        """
+        risk, ties = self.loss.risk, self.ties
+        per_event = self._per_event[:, None] * weights
+        out = self.expected_times(
+            per_event * ties.square_hazard[:, None], per_event * ties.square_hazard_tied[:, None]
+        )
+        np.negative(out, out=out)
+        at = np.flatnonzero(self.is_event)
+        g = self.group[at]
+        share = risk.event_weight[at] / risk.group_events[g]
+        np.add.at(out, risk.order[at], share[:, None] * weights[g])
+        return out
 
     def log_expected_rows(self) -> Rows:
         """Log of the expected events of one such person (n,), in the caller's order."""

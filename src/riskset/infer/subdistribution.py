@@ -152,10 +152,20 @@ class SubdistributionPieces:
         out[risk.group_events > 0] = means
         return out, np.zeros_like(out)
 
+    def hazard_means(self, values: Matrix) -> Matrix:
+        """Mean over the risk set of each group (G, q); see `event_means`."""
+        return self.event_means(values)[0]
+
     @property
     def spread(self) -> NDArray[np.float64]:
         """Variance over the steps of a tied group: there is one step."""
         return np.zeros(self.log_hazard.size)
+
+    @property
+    def hazard_variance(self) -> NDArray[np.float64]:
+        """Variance of the log of each group's hazard (G,), as in `RiskSetPieces`; G(t) is known."""
+        events = self.loss.risk.group_events
+        return np.divide(1.0, events, out=np.zeros(events.size), where=events > 0)
 
     # ------------------------------------------------------------------------- contributions
 
@@ -203,6 +213,41 @@ class SubdistributionPieces:
         """
         mean, _ = self.event_means(values)
         out, begun = self._scores(values, mean)
+        return self._with_censoring(out, begun, lambda tail: self._ended(tail, values, mean))
+
+    def hazard_influence(self, weights: Matrix) -> Matrix:
+        r"""Influence (n, k) of rows on sums of log hazards, each group counted `weights` (G, k).
+
+        As `RiskSetPieces.hazard_influence`, and through the estimated G as in `contributions`: with
+        :math:`q(u) = \sum_j \int_{t \ge u > time_j} \frac{weights(t)}{N(t)} \, w_j(t) \, r_j \,
+        d\Lambda(t)`.
+        """
+        power = self.hazard_variance[:, None] * weights
+        parts = [np.zeros((part.sets.order.size, weights.shape[1])) for part in self._parts]
+        for level in self._levels:
+            for (sets, factor, seen), out in zip(self._parts, parts, strict=True):
+                r, hazard = self._risk_of(sets, sets.weight, level), level.hazard * factor
+                for j in range(weights.shape[1]):
+                    out[:, j] -= r * seen(hazard * power[:, j], sets)
+        out = self._by_row(parts)
+        risk = self.loss.risk
+        events = np.flatnonzero(risk.event_weight > 0)
+        terms = risk.event_weight[events, None] * power[self._group[events]]
+        np.add.at(out, risk.order[events], terms)
+        return self._with_censoring(out, parts[1:], lambda tail: self._ended_hazard(tail, power))
+
+    def _ended_hazard(self, tail: Tail, power: Matrix) -> Matrix:
+        """As `_ended`, for the hazard of each group counted `power` (G, k) times."""
+        sets, out = tail.sets, np.zeros_like(power)
+        for level in self._levels:
+            u, hazard = self._risk_of(sets, sets.weight, level), level.hazard * tail.survival
+            out += (hazard * kernels.sum_before(u, sets))[:, None] * power
+        return out
+
+    def _with_censoring(
+        self, out: Matrix, begun: list[Matrix], ended: Callable[[Tail], Matrix]
+    ) -> Matrix:
+        """Add to each row's own influence that through the estimated G, in place."""
         censoring = self.loss.censoring
         assert censoring is not None
         weight = censoring.weight
@@ -215,7 +260,7 @@ class SubdistributionPieces:
             if not at.time.size:
                 continue
             q = _sum_before_times(time[tail.sets.order], -begun[k], at.time)
-            q -= _sum_before_times(group_time, self._ended(tail, values, mean), at.time)
+            q -= _sum_before_times(group_time, ended(tail), at.time)
             out[rows] += weight[rows, None] * at.martingale_integral(q / at.at_risk[:, None])
         return out
 

@@ -100,18 +100,19 @@ def _risk_set_means(
 @kernel
 def _tie_terms(
     log_rest: Groups, log_tied: Groups, events: Groups, tied: Index, efron: bool
-) -> tuple[Groups, Groups, Groups, Groups, Groups, Groups]:
+) -> tuple[Groups, Groups, Groups, Groups, Groups, Groups, Groups, Groups]:
     n_groups = events.size
     log_hazard, log_hazard_tied = np.full(n_groups, -np.inf), np.full(n_groups, -np.inf)
     share, share_tied = np.zeros(n_groups), np.zeros(n_groups)
     share_event, square_event = np.zeros(n_groups), np.zeros(n_groups)
+    square_hazard, square_hazard_tied = np.zeros(n_groups), np.zeros(n_groups)
     for g in range(n_groups):
         if tied[g] == 0 or log_tied[g] == -np.inf:
             continue
         steps = tied[g] if efron else 1
         peak = max(log_rest[g], log_tied[g])
         rest, part = np.exp(log_rest[g] - peak), np.exp(log_tied[g] - peak)
-        h = ch = hq = chq = 0.0
+        h = ch = hq = chq = hh = chh = 0.0
         for k in range(steps):
             c = (steps - k) / steps
             size = rest + c * part
@@ -120,6 +121,8 @@ def _tie_terms(
             ch += c / size
             hq += q / size
             chq += c * q / size
+            hh += 1.0 / (size * size)
+            chh += c / (size * size)
             share_event[g] += q / steps
             square_event[g] += q * q / steps
         log_step = np.log(events[g] / steps) - peak
@@ -127,7 +130,12 @@ def _tie_terms(
         log_hazard_tied[g] = log_step + np.log(ch)
         share[g] = hq / h
         share_tied[g] = chq / ch
-    return log_hazard, log_hazard_tied, share, share_tied, share_event, square_event
+        square_hazard[g] = hh / (h * h)
+        square_hazard_tied[g] = chh / (h * ch)
+    return (
+        log_hazard, log_hazard_tied, share, share_tied, share_event, square_event,
+        square_hazard, square_hazard_tied,
+    )  # fmt: skip
 
 
 @kernel

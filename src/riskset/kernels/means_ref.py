@@ -38,6 +38,8 @@ class TieTerms(NamedTuple):
     share_tied: Groups
     share_event: Groups
     square_event: Groups
+    square_hazard: Groups
+    square_hazard_tied: Groups
 
 
 def _log_sum(log_size: Rows, factor: Rows) -> float:
@@ -111,8 +113,9 @@ def tie_terms(
 
     The results are (G,): the logs of the sum of h_k, which is the hazard increment at eta = 0 (-inf
     without events), and of the sum of c_k h_k, which a tied row is exposed to; `share` and
-    `share_tied`, the means of q_k weighted by h_k and by c_k h_k; and `share_event` and
-    `square_event`, the plain means of q_k and of its square.
+    `share_tied`, the means of q_k weighted by h_k and by c_k h_k; `share_event` and `square_event`,
+    the plain means of q_k and of its square; and the sums of the squares of h_k, relative to the
+    square of their sum, and of c_k times these squares, relative to the product of both sums.
 
     References
     ----------
@@ -137,6 +140,8 @@ def tie_terms(
         out.share_tied[g] = (c * h * q).sum() / (c * h).sum()
         out.share_event[g] = q.mean()
         out.square_event[g] = (q**2).mean()
+        out.square_hazard[g] = (h**2).sum() / h.sum() ** 2
+        out.square_hazard_tied[g] = (c * h**2).sum() / (h.sum() * (c * h).sum())
     return out
 
 

@@ -18,11 +18,12 @@ from riskset._errors import InputError
 from riskset._types import AnyArray, Index, Matrix, Pointer, Rows
 from riskset.data.checks import Places, as_numbers
 from riskset.data.labels import as_labels, label_columns
+from riskset.data.outcome import Outcome
 from riskset.kernels import means_cpu as kernels
 from riskset.model.loss import Loss
 from riskset.model.step_function import step_functions
 
-__all__ = ["Baseline"]
+__all__ = ["Baseline", "event_groups"]
 
 MAX_LOG_FACTOR = 300.0
 """Exponentials of smaller numbers, and their products, are neither infinite nor lose digits."""
@@ -73,15 +74,10 @@ class Baseline:
         risk = loss.risk
         log_hazard = _log_hazard(loss, eta - center)
         log_cumulative = kernels.cumulate(log_hazard, risk.starts_stratum)
-        # Groups stand by stratum and then latest first; those without events have time NaN.
-        kept = np.flatnonzero(np.isfinite(outcome.group_time))
-        kept = kept[np.lexsort((outcome.group_time[kept], outcome.group_stratum[kept]))]
-        stratum_ptr = np.searchsorted(
-            outcome.group_stratum[kept], np.arange(outcome.strata.size + 1)
-        )
+        kept, stratum_ptr = event_groups(outcome)
         return cls(
             outcome.strata,
-            stratum_ptr.astype(np.int64),
+            stratum_ptr,
             outcome.group_time[kept],
             log_cumulative[kept],
             center,
@@ -112,13 +108,13 @@ class Baseline:
         codes = self.codes_of(stratum, eta.size, places or Places())
         eta = eta - self.center
         if self.n_strata == 1:
-            return _hazards(eta, self._log_cumulative_at(0, at))
+            return _hazards(eta, self.log_cumulative_at(0, at))
         out = np.empty((eta.size, at.size))
         order = np.argsort(codes, kind="stable")
         starts = np.flatnonzero(np.append(True, np.diff(codes[order]) != 0))[: eta.size]
         for rows in np.split(order, starts[1:]):
             if rows.size:
-                log_h = self._log_cumulative_at(int(codes[rows[0]]), at)
+                log_h = self.log_cumulative_at(int(codes[rows[0]]), at)
                 out[rows] = _hazards(eta[rows], log_h)
         return out
 
@@ -174,7 +170,8 @@ class Baseline:
         np.expm1(out, out=out)
         return np.asarray(np.abs(out, out=out))
 
-    def _log_cumulative_at(self, code: int, at: NDArray[np.float64]) -> NDArray[np.float64]:
+    def log_cumulative_at(self, code: int, at: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Log of the cumulative hazard of a stratum at times (m,), at the `center`."""
         own = slice(self.stratum_ptr[code], self.stratum_ptr[code + 1])
         seen = np.searchsorted(self.time[own], at, side="right")
         return np.append(-np.inf, self.log_cumulative[own])[seen]
@@ -235,6 +232,15 @@ class Baseline:
             np.asarray(arrays["log_cumulative"], dtype=np.float64),
             float(arrays["center"]),
         )
+
+
+def event_groups(outcome: Outcome) -> tuple[Index, Pointer]:
+    """Groups with events, by stratum and time, and where each stratum begins (S + 1,)."""
+    # Groups stand by stratum and then latest first; those without events have time NaN.
+    kept = np.flatnonzero(np.isfinite(outcome.group_time))
+    kept = kept[np.lexsort((outcome.group_time[kept], outcome.group_stratum[kept]))]
+    stratum_ptr = np.searchsorted(outcome.group_stratum[kept], np.arange(outcome.strata.size + 1))
+    return kept, stratum_ptr.astype(np.int64)
 
 
 def _hazards(eta: Rows, log_h: NDArray[np.float64]) -> Matrix:

@@ -17,6 +17,7 @@ from riskset.model.step_function import step_functions
 __all__ = [
     "check_total_incidence",
     "functions_of_time",
+    "hazard_increments",
     "incidence_from_hazards",
     "without_event",
 ]
@@ -56,7 +57,7 @@ def incidence_from_hazards(
     codes = baselines[0].codes_of(stratum, eta.shape[1], places or Places())
     out = np.zeros((len(baselines), eta.shape[1], times.size))
     for code in np.unique(codes):
-        grid, log_hazard = _increments(baselines, int(code), times.max(initial=-np.inf))
+        grid, log_hazard = hazard_increments(baselines, int(code), times.max(initial=-np.inf))
         rows = np.flatnonzero(codes == code)
         seen = np.searchsorted(grid, times, side="right")
         size = max(1, CHUNK // (len(baselines) * max(grid.size, 1)))
@@ -74,7 +75,7 @@ def functions_of_time(
 ) -> NDArray[np.object_]:
     """The incidence of a cause, or the survival (None), of each row (k,) as a function of time."""
     codes = baselines[0].codes_of(stratum, eta.shape[1], places or Places()).tolist()
-    jumps = {code: _increments(baselines, code, np.inf)[0] for code in set(codes)}
+    jumps = {code: hazard_increments(baselines, code, np.inf)[0] for code in set(codes)}
     return step_functions(
         [jumps[code] for code in codes],
         [partial(_of_row, baselines, eta[:, [i]], code, cause) for i, code in enumerate(codes)],
@@ -98,7 +99,7 @@ def without_event(incidence: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(np.maximum(1.0 - incidence.sum(axis=0), 0.0))
 
 
-def _increments(
+def hazard_increments(
     baselines: Sequence[Baseline], code: int, last: float
 ) -> tuple[Rows, NDArray[np.float64]]:
     """Event times of any cause in a stratum, and log hazard increments at them at 0."""
