@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from riskset.curves.bands import ConfidenceBand
     from riskset.curves.comparison import GroupTest, gray_test, logrank_test
     from riskset.curves.kaplan_meier import KaplanMeier, SurvivalCurve, kaplan_meier
+    from riskset.curves.reverse_kaplan_meier import reverse_kaplan_meier
     from riskset.data.dataset import Dataset
     from riskset.data.design import Design
     from riskset.data.outcome import Outcome, Surv
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from riskset.estimators.crossval import CoxCV, FineGrayCV, cross_validate
     from riskset.estimators.finegray import FineGray
     from riskset.estimators.path import PathResult, path
+    from riskset.estimators.predictions import Predictions
     from riskset.estimators.profiling import Profile, profile
     from riskset.estimators.saving import load
     from riskset.imputation.completed import Imputations, impute
@@ -57,6 +59,7 @@ _NAMES = {
     "riskset.curves.aalen_johansen": ("AalenJohansen", "IncidenceCurve", "aalen_johansen"),
     "riskset.curves.bands": ("ConfidenceBand",),
     "riskset.curves.comparison": ("GroupTest", "gray_test", "logrank_test"),
+    "riskset.curves.reverse_kaplan_meier": ("reverse_kaplan_meier",),
     "riskset.curves.kaplan_meier": ("KaplanMeier", "SurvivalCurve", "kaplan_meier"),
     "riskset.data.dataset": ("Dataset",),
     "riskset.data.design": ("Design",),
@@ -73,6 +76,7 @@ _NAMES = {
     "riskset.estimators.crossval": ("CoxCV", "FineGrayCV", "cross_validate"),
     "riskset.estimators.finegray": ("FineGray",),
     "riskset.estimators.path": ("PathResult", "path"),
+    "riskset.estimators.predictions": ("Predictions",),
     "riskset.estimators.profiling": ("Profile", "profile"),
     "riskset.estimators.saving": ("load",),
     "riskset.imputation.completed": ("Imputations", "impute"),
@@ -127,6 +131,7 @@ __all__ = [
     "Outcome",
     "PathResult",
     "PooledEstimates",
+    "Predictions",
     "Profile",
     "RisksetError",
     "RisksetWarning",
@@ -148,6 +153,7 @@ __all__ = [
     "pool",
     "profile",
     "read_dataset",
+    "reverse_kaplan_meier",
     "simulate_cohort",
     "simulate_cox",
     "simulate_finegray",

@@ -16,9 +16,11 @@ from riskset._time_units import DAYS_A_YEAR
 from riskset._types import Index, Rows, is_count, is_number
 from riskset.cohort.adjustment import Adjustment, People, start
 from riskset.curves.followup import Followup
+from riskset.curves.reverse_kaplan_meier import reverse_kaplan_meier
 from riskset.data.causes import cause_code
 from riskset.data.checks import Places
 from riskset.data.labels import as_labels
+from riskset.data.outcome import Surv
 
 __all__ = [
     "ArmCounts",
@@ -288,6 +290,11 @@ class FollowUpTime:
         Quantiles of the days at risk (type 7). NaN for an empty arm.
     days_target, days_comparator : float
         Sum of the days at risk.
+    potential_target, potential_comparator : (k,) float64
+        Quantiles of the days until the end of follow-up if nobody had the outcome, by
+        `riskset.reverse_kaplan_meier`; that of 0.5 is the median follow-up. NaN if not reached.
+    followed_target, followed_comparator : (k,) float64
+        Number of rows that were followed until these quantiles, without an outcome before.
     ends_target, ends_comparator : mapping of str to int
         Number of rows by reason for the end of follow-up. Empty without reasons.
     """
@@ -297,6 +304,10 @@ class FollowUpTime:
     comparator: Rows
     days_target: float
     days_comparator: float
+    potential_target: Rows
+    potential_comparator: Rows
+    followed_target: Rows
+    followed_comparator: Rows
     ends_target: Mapping[str, int]
     ends_comparator: Mapping[str, int]
 
@@ -324,6 +335,8 @@ def followup(y: object, adjustment: People, end_reason: object = None) -> Follow
     >>> found = rs.cohort.followup(rs.Surv([1.0, 3.0, 2.0, 4.0], [1, 0, 0, 1]), people)
     >>> found.days_target, found.days_comparator
     (4.0, 6.0)
+    >>> float(found.potential_target[3])  # the median: the other one had the outcome before
+    3.0
     """
     adjustment = start(adjustment, allow_weights=True)
     outcomes = Outcomes.read(y, adjustment, None, only_time=True)
@@ -334,9 +347,27 @@ def followup(y: object, adjustment: People, end_reason: object = None) -> Follow
         except InputError as error:
             raise CohortError("BadOutcome", error.message, hint=error.hint) from None
     quantiles, days, ends = [], [], []
+    potential: list[Rows] = []
     for rows in adjustment.arms:
         time = outcomes.time[rows]
         quantiles.append(np.quantile(time, SHARES) if time.size else np.full(len(SHARES), np.nan))
         days.append(float(time.sum()))
+        potential += _potential_days(time, outcomes.status[rows])
         ends.append({} if reasons is None else dict(Counter(sorted(map(str, reasons[rows])))))
-    return FollowUpTime(SHARES, quantiles[0], quantiles[1], days[0], days[1], ends[0], ends[1])
+    return FollowUpTime(
+        SHARES, quantiles[0], quantiles[1], days[0], days[1], potential[0], potential[2],
+        potential[1], potential[3], ends[0], ends[1],
+    )  # fmt: skip
+
+
+def _potential_days(time: Rows, status: Index) -> tuple[Rows, Rows]:
+    """Quantiles of the days until the end of follow-up without an event, and those at risk then."""
+    if not time.size:
+        return np.full(len(SHARES), np.nan), np.zeros(len(SHARES))
+    curve = reverse_kaplan_meier(Surv(time, status))["all"]
+    inner = [curve.quantile(share)[0] if 0 < share < 1 else np.nan for share in SHARES]
+    found = np.array(inner)
+    known = np.isfinite(found)
+    followed = np.zeros(found.size)
+    followed[known] = curve.at_risk(found[known])
+    return found, followed

@@ -25,7 +25,14 @@ from riskset.data.causes import cause_code
 from riskset.infer.wald import check_level
 from riskset.kernels.life_table_cpu import survival_steps
 
-__all__ = ["KaplanMeier", "SurvivalCurve", "SurvivalVariance", "choose_variance", "kaplan_meier"]
+__all__ = [
+    "KaplanMeier",
+    "SurvivalCurve",
+    "SurvivalVariance",
+    "choose_variance",
+    "curves_of",
+    "kaplan_meier",
+]
 
 SurvivalVariance = Literal["auto", "counts", "robust", "xie-liu"]
 
@@ -347,10 +354,14 @@ def kaplan_meier(
     >>> curve.at_risk([0.0, 2.0])
     array([4., 3.])
     """
+    rows = Followup.read(y, group, weight, cluster)
+    return curves_of(rows._replace(event=_chosen(rows, cause)), level, interval, variance)
+
+
+def curves_of(rows: Followup, level: float, interval: str, variance: str) -> KaplanMeier:
+    """The curves of rows whose event, if any, has code 1."""
     check_level(level)
     check_interval_type(interval)
-    rows = Followup.read(y, group, weight, cluster)
-    rows = rows._replace(event=_chosen(rows, cause))
     kind = choose_variance(variance, rows, get_args(SurvivalVariance))
     curves = []
     for own in rows.by_group():
