@@ -1,8 +1,10 @@
 """Balance: R's numbers for 70 covariates at every step, by hand, and the variances row by row."""
 
 import functools
+from dataclasses import replace
 
 import numpy as np
+import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
@@ -26,6 +28,7 @@ from cohort.golden import (
 )
 from reference import GOLDEN, read_json
 from riskset.cohort.adjustment import start
+from riskset.data.frame import FrameEncoder
 from storages import each_storage
 
 TRUNCATED = {"ate_stab_truncated_p99": "ate_stab_p99", "ate_stab_truncated_3": "ate_stab_3"}
@@ -361,3 +364,74 @@ def test_messages(options, words):
         rs.cohort.balance([[1.0], [2.0]], start(people), **options)
     with pytest.raises(rs.CohortError, match="have 3 rows, but the population has 2"):
         rs.cohort.balance([[1.0], [2.0], [3.0]], start(people))
+
+
+@pytest.mark.parametrize("weigh", ["none", "weights", "strata", "pairs"])
+def test_missing_values_are_left_out_as_if_their_rows_were_not_there(rng, weigh):
+    n = 400
+    treated = rng.random(n) < 0.5
+    score = np.where(treated, 0.5, 0.35) + 0.25 * rng.random(n)
+    gap, gap_of_text = rng.random(n) < 0.2, rng.random(n) < 0.1
+    columns = {
+        "flag": (rng.random(n) < 0.4).astype(float),
+        "dose": rng.normal(5, 2, n) + treated,
+        "stage": rng.choice(["I", "II", "III"], n),
+    }
+    mask = {"flag": gap, "dose": gap, "stage": gap_of_text}
+    frame = pa.table({k: pa.array(v, mask=mask[k]) for k, v in columns.items()})
+    people = rs.cohort.Population(treated, score)
+    adjusted = {
+        "none": lambda: rs.cohort.trim(people, symmetric=0.4),
+        "weights": lambda: rs.cohort.weight(people, estimand="att"),
+        "strata": lambda: rs.cohort.stratify(people, k=4),
+        "pairs": lambda: rs.cohort.match(people),
+    }[weigh]()
+    encoded = FrameEncoder.fit(frame, None, None, "indicator")[1]
+    found = rs.cohort.balance(encoded, adjusted)
+    for name, values in columns.items():
+        known = ~mask[name]
+        own = replace(
+            adjusted,
+            population=rs.cohort.Population(treated[known], score[known]),
+            weight=adjusted.weight[known],
+            set_id=None if adjusted.set_id is None else adjusted.set_id[known],
+        )
+        alone = rs.cohort.balance(pa.table({name: values[known]}), own, variance=found.variance)
+        places = [found.names.index(one) for one in alone.names]
+        for side in ("before", "after"):
+            for statistic in rs.cohort.Balance.columns(alone):
+                if statistic.startswith(side) and statistic != f"{side}_balanced":
+                    there = found.columns()[statistic][places]
+                    assert_allclose(there, alone.columns()[statistic], rtol=1e-10, atol=1e-12)
+        for group in ("target", "comparator", "both"):
+            there = getattr(found, f"generalisability_{group}")[places]
+            here = getattr(alone, f"generalisability_{group}")
+            assert_allclose(there, here, rtol=1e-9, atol=1e-10)
+        at = found.names.index(f"{name}=(missing)")
+        assert found.before.mean_target[at] == pytest.approx(mask[name][treated].mean())
+
+
+def test_the_balance_and_table_1_leave_out_the_same_missing_values():
+    # By hand: 1 of 2 known against 2 of 3, with variances 1/2 and 1/3.
+    frame = pa.table({"g": [0, 1, None, 0, 1, 1]})
+    people = rs.cohort.Population([1, 1, 1, 0, 0, 0])
+    made = rs.cohort.table1(frame, people)
+    (line,) = [row for row in made.rows if row.kind == "share"]
+    smd = (1 / 2 - 2 / 3) / np.sqrt((1 / 2 + 1 / 3) / 2)
+    assert line.before.smd == pytest.approx(smd)
+    assert made.balance.before.smd[0] == pytest.approx(smd)
+    assert made.balance.before.mean_target[0] == 0.5
+    assert made.balance.before.count_target[0] == 1
+
+
+def test_few_missing_values_hide_the_share_and_count_of_their_covariate():
+    n = 40
+    flag = [1] * 20 + [0] * 17 + [None] * 3 + [1, 0] * 20
+    frame = pa.table({"flag": flag, "other": [1, 0] * n})
+    people = rs.cohort.Population([1] * n + [0] * n)
+    measured = rs.cohort.balance(FrameEncoder.fit(frame, None, None, "indicator")[1], people)
+    shared = rs.cohort.share_balance(measured)
+    assert measured.names == ("flag", "flag=(missing)", "other")
+    assert np.isnan(shared["before_count_target"]).tolist() == [True, True, False]
+    assert np.isnan(shared["before_mean_target"]).tolist() == [True, True, False]
+    assert np.isnan(shared["before_smd"]).tolist() == [True, True, False]

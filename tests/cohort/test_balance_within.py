@@ -1,10 +1,12 @@
 """Standardised differences among some of the people, by hand."""
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import riskset as rs
-from riskset.cohort.covariate_balance import balance_within
+from riskset.cohort.balance_within import balance_within
+from riskset.data.frame import FrameEncoder
 
 
 @pytest.mark.parametrize("sd", ["before", "current"])
@@ -32,3 +34,17 @@ def test_differences_and_the_fewest(rng, sd):
     zeros = [int((1 - x[arm, 0]).sum()) for arm in arms]
     assert found.fewest[0] == min(ones + zeros)
     assert found.fewest[1] == min(int(arm.sum()) for arm in arms)
+
+
+def test_missing_values_are_left_out_and_counted(rng):
+    n = 300
+    treated, inside, gap = rng.random(n) < 0.5, rng.random(n) < 0.5, rng.random(n) < 0.05
+    x = rng.normal(size=n) + treated
+    frame = pa.table({"x": pa.array(x, mask=gap)})
+    people = rs.cohort.weight(rs.cohort.Population(treated, 0.3 + 0.4 * rng.random(n)))
+    found = balance_within(FrameEncoder.fit(frame, None, None, "indicator")[1], people, inside)
+    alone = balance_within(x[:, None], people, inside & ~gap)
+    np.testing.assert_allclose(found.before[0], alone.before[0], rtol=1e-10)
+    np.testing.assert_allclose(found.after[0], alone.after[0], rtol=1e-10)
+    missing = [int((arm & inside & gap).sum()) for arm in (treated, ~treated)]
+    assert found.fewest[0] == min(m for m in missing if m)

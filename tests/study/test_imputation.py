@@ -13,7 +13,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import riskset as rs
-from riskset.cohort.covariate_balance import balance_within
+from riskset.cohort.balance_within import balance_within
 from riskset.cohort.covariates import as_design
 from study.small import content, people, run
 from study.test_resume import finished, written

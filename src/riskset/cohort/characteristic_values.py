@@ -31,16 +31,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from riskset._runtime import Runtime
 from riskset._types import Features, Matrix, Rows
 from riskset.cohort.adjustment import Adjustment, effective_size
 from riskset.cohort.characteristics import Characteristic
 from riskset.cohort.covariate_balance import (
     Balance,
-    Moments,
     Side,
-    arm_moments,
-    standardised_gap,
 )
 from riskset.data.design import Design
 from riskset.results.column_groups import CharacteristicColumns
@@ -92,11 +88,6 @@ class _Weights:
         """Weights of both arms, and of all people."""
         return (*self.arms, self.arms[0] + self.arms[1])
 
-    @property
-    def totals(self) -> tuple[float, float]:
-        """Sums of the weights of both arms."""
-        return float(self.arms[0].sum()), float(self.arms[1].sum())
-
     def counts(
         self, columns: CharacteristicColumns, counts: Sequence[float]
     ) -> CharacteristicColumns:
@@ -145,7 +136,8 @@ class _Lines:
         else:
             yield self._row(one.statistic, one.title, self._numbers(one), first)
         if one.missing is not None:
-            sides = [replace(self._share(one.missing, s), smd=None) for s in self.sides]
+            every = np.ones(self.design.n_rows, dtype=bool)
+            sides = [replace(self._share(one.missing, s, every), smd=None) for s in self.sides]
             yield self._row("missing", "", sides, one.missing)
 
     def _row(
@@ -159,11 +151,13 @@ class _Lines:
         names: dict[str, Any] = dict(zip(("before", "after"), sides, strict=False))
         return CharacteristicRow(kind=kind, label=label, covariate_id=key, **names)
 
-    def _share(self, column: int, of: _Weights) -> CharacteristicColumns:
+    def _share(self, column: int, of: _Weights, known: NDArray[np.bool_]) -> CharacteristicColumns:
+        """Shares of ones among the known rows (n,)."""
         shares = [float(getattr(of.side, f"mean_{arm}")[column]) for arm in ARMS]
         counts = [float(getattr(of.side, f"count_{arm}")[column]) for arm in ARMS]
         smd = float(of.side.smd[column])
-        shares.append(_joined(shares, of.totals))
+        target, comparator = (float(w[known].sum()) for w in of.arms)
+        shares.append(_joined(shares, (target, comparator)))
         return of.counts(CharacteristicColumns(**_groups(shares), smd=smd), counts)
 
     def _rest(
@@ -186,54 +180,21 @@ class _Lines:
 
     def _levels(self, one: Characteristic) -> list[list[CharacteristicColumns]]:
         """Shares of ones, or of each level of a category, on every side."""
-        if one.missing is None:
-            return [[self._share(column, of) for of in self.sides] for column in one.columns]
-        x, known = self.design.to_dense(np.array(one.columns)), self._known(one)
-        moments = self._moments(x, known)
-        out: list[list[CharacteristicColumns]] = [[] for _ in one.columns]
-        for k, of in enumerate(self.sides):
-            arms = [np.where(known, w, 0.0) for w in of.arms]
-            totals = (float(arms[0].sum()), float(arms[1].sum()))
-            smd = self._smd(moments, k)
-            for j, sides in enumerate(out):
-                shares = [float(arm.mean[j]) for arm in moments[k]]
-                counts = [float(np.count_nonzero(x[w > 0, j])) for w in arms]
-                made = _groups((*shares, _joined(shares, totals)))
-                sides.append(of.counts(CharacteristicColumns(**made, smd=float(smd[j])), counts))
-        return out
-
-    def _moments(self, x: Matrix, known: NDArray[np.bool_]) -> list[tuple[Moments, Moments]]:
-        """Moments of columns (n, k) in both arms on every side, by the rows that are known."""
-        lanes = [np.where(known, w, 0.0) for of in self.sides for w in of.arms]
-        design = Design.from_dense(x)
-        found = arm_moments(design, np.column_stack(lanes), Runtime.select("cpu"))
-        return list(zip(found[::2], found[1::2], strict=True))
-
-    def _smd(self, moments: Sequence[tuple[Moments, Moments]], k: int) -> Features:
-        return standardised_gap(*moments[k], *moments[self._spread_side(k)])
-
-    def _spread_side(self, k: int) -> int:
-        """The side whose standard deviations divide the differences of a side."""
-        return 0 if self.balance.sd == "before" else k
+        known = self._known(one)
+        return [[self._share(column, of, known) for of in self.sides] for column in one.columns]
 
     def _numbers(self, one: Characteristic) -> list[CharacteristicColumns]:
         """Means with standard deviations, or medians with quartiles, of the known numbers."""
         (column,) = one.columns
         known = self._known(one)
         x = self.design.to_dense(np.array([column]))
-        moments = None if one.missing is None else self._moments(x, known)
         out = []
-        for k, of in enumerate(self.sides):
+        for of in self.sides:
             weights = [np.where(known, w, 0.0) for w in of.groups]
-            if moments is None:
-                smd = float(of.side.smd[column])
+            smd = float(of.side.smd[column])
+            if one.statistic == "mean":
                 means = [float(getattr(of.side, f"mean_{arm}")[column]) for arm in ARMS]
                 sds = [float(getattr(of.side, f"sd_{arm}")[column]) for arm in ARMS]
-            else:
-                smd = float(self._smd(moments, k)[0])
-                means = [float(arm.mean[0]) for arm in moments[k]]
-                sds = [float(np.sqrt(arm.variance[0])) for arm in moments[k]]
-            if one.statistic == "mean":
                 mean, sd = _mean_and_sd(x[:, 0], weights[-1])
                 made = _groups((*means, mean)) | _groups((*sds, sd), "_sd")
             else:
@@ -247,7 +208,8 @@ class _Lines:
     def _category_smd(
         self, one: Characteristic, levels: Sequence[Sequence[CharacteristicColumns]], k: int
     ) -> float:
-        spread = self._spread_side(k)
+        # The side whose covariance divides the difference.
+        spread = 0 if self.balance.sd == "before" else k
         known = self._known(one)
         p1, p0, q1, q0 = (
             np.array([getattr(sides[side], arm) for sides in levels])

@@ -8,13 +8,16 @@ With weights u that add to 1 and a covariate x,
 So four sums over the stored entries are enough, although the left sides run over everybody, and
 eight lanes hold those of two arms before and after.
 
+All sums are of the people whose value is known: a covariate with an indicator of missing values is
+summed again without the rows of these. The indicator itself is one of everybody.
+
 Whether a covariate varies at all must not hang on rounding. The sums are taken with the weights as
 they are, and divided by their total afterwards. The total is added up in the same order, so that
 the mean of a covariate that everybody has is exactly 1 and its spread exactly 0.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -28,19 +31,20 @@ from riskset._types import AnyArray, Factors, Features, Index, Matrix, Rows
 from riskset.cohort.adjustment import Adjustment, AdjustmentStatus, Estimand, People, start
 from riskset.cohort.covariates import as_design
 from riskset.cohort.settings import BalanceOptions
+from riskset.data.column_statistics import select_columns
 from riskset.data.design import Design
 from riskset.data.frame import data_frame
+from riskset.data.missing_values import indicator_places
 
 __all__ = [
     "Balance",
-    "BalanceWithin",
     "Group",
     "Moments",
     "Side",
     "arm_moments",
     "balance",
-    "balance_within",
     "difference_p_value",
+    "known_parts",
     "standardised_gap",
 ]
 
@@ -99,6 +103,7 @@ class Side:
         Weighted means and standard deviations.
     count_target, count_comparator : float64
         Number of people of positive weight with a binary covariate. NaN for other covariates.
+        Means are of the people whose value is known.
     smd, smd_current_sd : float64
         Standardised mean differences, with the chosen standard deviation and with that of the same
         side. Infinite if the standard deviation is 0 and the means differ.
@@ -260,9 +265,13 @@ def balance(
 
     .. math:: smd = (m_1 - m_0) / \sqrt{(s_1^2 + s_0^2) / 2}
 
-    The weights are those of the adjustment. By default, the denominator after adjustment is the
-    standard deviation before adjustment, so that a difference does not change because the standard
-    deviation does. CohortMethod uses the current one. Both are reported.
+    The weights are those of the adjustment. Sums are of the people whose value is known: where a
+    covariate ``c``, or the levels of a column ``c``, have an indicator ``c=(missing)``, people with
+    the indicator are left out, as in `table1`. The indicator itself is one of everybody.
+
+    By default, the denominator after adjustment is the standard deviation before adjustment, so
+    that a difference does not change because the standard deviation does. CohortMethod uses the
+    current one. Both are reported.
 
     The variance of a difference with denominator d is, for "counts", :math:`(n_1 + n_0) / (n_1 n_0)
     + smd^2 / (2 (n_1 + n_0 - 2))`; for "weights", :math:`\sum_{arms} \sum u^2 (x - m)^2 / d^2`; for
@@ -308,29 +317,78 @@ def balance(
     >>> found.before.smd.round(3)
     array([0.707])
     """
-    sd, threshold, alpha = settings.sd, settings.threshold, settings.alpha
     adjustment = start(adjustment, allow_weights=True)
     people = adjustment.population
     design = as_design(X, people.n_rows)
     runtime = Runtime.select("auto", n_threads)
-    target = people.is_target
-    everyone = np.ones(people.n_rows)
+    kind = _variance_kind(settings.variance, adjustment)
+    everyone = np.ones(people.n_rows, dtype=bool)
+    found = _measured(design, adjustment, everyone, kind, settings, runtime)
+    for columns, known in known_parts(design):
+        of_known = replace(adjustment, weight=np.where(known, adjustment.weight, 0.0))
+        part = select_columns(design, columns)
+        own = _measured(part, of_known, known, kind, settings, runtime)
+        for name, values in own.items():
+            found[name][columns] = values
+    return Balance(
+        names=design.names,
+        keys=design.keys,
+        is_binary=design.is_binary,
+        before=_side(found, "before_", settings),
+        after=_side(found, "after_", settings),
+        generalisability_target=found["target"],
+        generalisability_comparator=found["comparator"],
+        generalisability_both=found["both"],
+        sd=settings.sd,
+        variance=kind,
+        threshold=settings.threshold,
+        alpha=settings.alpha,
+        status=adjustment.status,
+        estimand=adjustment.estimand,
+        factors=design.factors,
+        rows=_rows(adjustment),
+    )
+
+
+def known_parts(design: Design) -> Iterator[tuple[Index, NDArray[np.bool_]]]:
+    """Columns (k,) that share an indicator of missing values, and the rows (n,) without it."""
+    names = [
+        key if isinstance(key, str) else name
+        for key, name in zip(design.keys, design.names, strict=True)
+    ]
+    columns_of: dict[int, list[int]] = {}
+    for column, indicator in indicator_places(names).items():
+        columns_of.setdefault(indicator, []).append(column)
+    for indicator, columns in columns_of.items():
+        missing = design.to_dense(np.array([indicator]))[:, 0]
+        yield np.array(columns, dtype=np.int64), missing == 0
+
+
+def _measured(
+    design: Design,
+    adjustment: Adjustment,
+    known: NDArray[np.bool_],
+    kind: str,
+    settings: BalanceOptions,
+    runtime: Runtime,
+) -> dict[str, Features]:
+    """Statistics (p,) of known rows by the names of `Side`, and differences before to after."""
+    target = adjustment.population.is_target
+    everyone = known.astype(np.float64)
     weights = np.column_stack(
         [np.where(arm, w, 0.0) for w in (everyone, adjustment.weight) for arm in (target, ~target)]
     )
     t0, c0, t1, c1 = arm_moments(design, weights, runtime)
-    n_target = int(np.count_nonzero(target))
-    counts = [_ones(t0, n_target, design), _ones(c0, target.size - n_target, design)]
+    n_target, n_comparator = (int(np.count_nonzero(known & arm)) for arm in (target, ~target))
+    counts = [_ones(t0, n_target, design), _ones(c0, n_comparator, design)]
     if adjustment.is_weighted:
         counts += counts_of_ones(design, adjustment.arms, runtime)
     else:
         counts.append(_ones(t1, adjustment.n_target, design))
         counts.append(_ones(c1, adjustment.n_comparator, design))
-    kind = _variance_kind(settings.variance, adjustment)
-    old, new = _Arms(t0, c0, counts[0], counts[1]), _Arms(t1, c1, counts[2], counts[3])
     unit0, unit1 = _denominator(t0, c0), _denominator(t1, c1)
-    unit = unit0 if sd == "before" else unit1
-    variance0 = _counts_variance(_ratio(t0, c0, unit0), n_target, target.size - n_target)
+    unit = unit0 if settings.sd == "before" else unit1
+    variance0 = _counts_variance(_ratio(t0, c0, unit0), n_target, n_comparator)
     if kind == "counts":
         smd = _ratio(t1, c1, unit)
         variance1 = _counts_variance(smd, adjustment.n_target, adjustment.n_comparator)
@@ -340,67 +398,14 @@ def balance(
         variance1 = _over(_strata_spread(design, adjustment, runtime), unit)
     all0 = t0.pooled(c0, _portion(everyone, target))
     all1 = t1.pooled(c1, _portion(adjustment.weight, target))
-    return Balance(
-        names=design.names,
-        keys=design.keys,
-        is_binary=design.is_binary,
-        before=_side(old, unit0, variance0, threshold, alpha),
-        after=_side(new, unit, variance1, threshold, alpha),
-        generalisability_target=_ratio(t0, t1, _denominator(t0, t1)),
-        generalisability_comparator=_ratio(c0, c1, _denominator(c0, c1)),
-        generalisability_both=_ratio(all0, all1, np.sqrt(all0.variance)),
-        sd=sd,
-        variance=kind,
-        threshold=threshold,
-        alpha=alpha,
-        status=adjustment.status,
-        estimand=adjustment.estimand,
-        factors=design.factors,
-        rows=_rows(adjustment),
-    )
-
-
-@dataclass(frozen=True, eq=False)
-class BalanceWithin:
-    """Differences among some of the people: before and after, and the fewest people with a value.
-
-    `fewest` (p,) is the smallest number above 0 of people of an arm, before or after, who have a
-    covariate of zeros and ones or do not have it, or whom the arm has, for other covariates.
-    """
-
-    before: Features
-    after: Features
-    fewest: NDArray[np.int64]
-
-
-def balance_within(
-    X: object, adjustment: Adjustment, inside: NDArray[np.bool_], *, sd: str = "before"
-) -> BalanceWithin:
-    """Standardised differences among the people of a mask (n,), with weights as they are.
-
-    They are divided by the standard deviation of these people.
-    """
-    people = adjustment.population
-    design = as_design(X, people.n_rows)
-    runtime = Runtime.select("auto", None)
-    arms = [people.is_target & inside, ~people.is_target & inside]
-    masks = [
-        np.where(arm, w, 0.0)
-        for w in (np.ones(people.n_rows), adjustment.weight, adjustment.kept.astype(np.float64))
-        for arm in arms
-    ]
-    t0, c0, t1, c1 = arm_moments(design, np.column_stack(masks[:4]), runtime)
-    t2, c2 = arm_moments(design, np.column_stack(masks[4:]), runtime)
-    before = _denominator(t0, c0)
-    unit = before if sd == "before" else _denominator(t1, c1)
-    fewest = np.full(design.n_features, np.iinfo(np.int64).max)
-    for moments, mask in zip((t0, c0, t2, c2), (*masks[:2], *masks[4:]), strict=True):
-        n = int(mask.sum())
-        ones = np.rint(np.nan_to_num(moments.mean) * n).astype(np.int64)
-        for counts in (ones, n - ones):
-            counts = np.where(design.is_binary, counts, n)
-            fewest = np.where(counts > 0, np.minimum(fewest, counts), fewest)
-    return BalanceWithin(_ratio(t0, c0, before), _ratio(t1, c1, unit), fewest)
+    old, new = _Arms(t0, c0, counts[0], counts[1]), _Arms(t1, c1, counts[2], counts[3])
+    return {
+        **{f"before_{n}": v for n, v in _statistics(old, unit0, variance0).items()},
+        **{f"after_{n}": v for n, v in _statistics(new, unit, variance1).items()},
+        "target": _ratio(t0, t1, _denominator(t0, t1)),
+        "comparator": _ratio(c0, c1, _denominator(c0, c1)),
+        "both": _ratio(all0, all1, np.sqrt(all0.variance)),
+    }
 
 
 def _rows(adjustment: Adjustment) -> dict[tuple[str, str], int]:
@@ -421,27 +426,29 @@ class _Arms(NamedTuple):
     count_comparator: Features
 
 
-def _side(
-    arms: _Arms, unit: Features, variance: Features, threshold: float, alpha: float | None
-) -> Side:
+def _statistics(arms: _Arms, unit: Features, variance: Features) -> dict[str, Features]:
+    """All of a `Side` but what depends on the threshold."""
     target, comparator = arms.target, arms.comparator
-    smd = _ratio(target, comparator, unit)
-    p = difference_p_value(smd, variance, threshold)
+    return {
+        "mean_target": target.mean,
+        "mean_comparator": comparator.mean,
+        "count_target": arms.count_target,
+        "count_comparator": arms.count_comparator,
+        "sd_target": np.sqrt(target.variance),
+        "sd_comparator": np.sqrt(comparator.variance),
+        "smd": _ratio(target, comparator, unit),
+        "smd_current_sd": _ratio(target, comparator, _denominator(target, comparator)),
+        "smd_variance": variance,
+    }
+
+
+def _side(found: Mapping[str, Features], word: str, settings: BalanceOptions) -> Side:
+    own = {n.removeprefix(word): values for n, values in found.items() if n.startswith(word)}
+    threshold, alpha = settings.threshold, settings.alpha
+    p = difference_p_value(own["smd"], own["smd_variance"], threshold)
     with np.errstate(invalid="ignore"):
-        fine = np.abs(smd) < threshold if alpha is None else p * p.size > alpha
-    return Side(
-        mean_target=target.mean,
-        mean_comparator=comparator.mean,
-        count_target=arms.count_target,
-        count_comparator=arms.count_comparator,
-        sd_target=np.sqrt(target.variance),
-        sd_comparator=np.sqrt(comparator.variance),
-        smd=smd,
-        smd_current_sd=_ratio(target, comparator, _denominator(target, comparator)),
-        smd_variance=variance,
-        p=p,
-        balanced=fine,
-    )
+        fine = np.abs(own["smd"]) < threshold if alpha is None else p * p.size > alpha
+    return Side(**own, p=p, balanced=fine)
 
 
 def _ones(moments: Moments, n: int, design: Design) -> Features:

@@ -74,7 +74,7 @@ def share_balance(balance: Balance, *, min_cell_count: int = 5) -> dict[str, Any
     """Return the table of a balance without small counts.
 
     A binary covariate is hidden in an arm if few people have it, or few do not, and every covariate
-    in an arm of few people. All its differences
+    in an arm of few people, or in which few values of it are missing. All its differences
     are then hidden before and after the adjustment, because together with the other counts they
     reveal the hidden count. ``before_balanced`` and ``after_balanced`` still say on which side of
     the threshold they are.

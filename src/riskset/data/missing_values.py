@@ -30,6 +30,7 @@ __all__ = [
     "missing_values_error",
     "empty_column",
     "filled",
+    "indicator_places",
     "indicators_of",
     "missing_rows_of",
     "usual_value",
@@ -52,6 +53,35 @@ MAX_LISTED = 10
 def indicators_of(columns: Collection[str]) -> set[str]:
     """Names of the covariates that say where columns have no value."""
     return {f"{column}={MISSING_LEVEL}" for column in columns}
+
+
+def indicator_places(names: Sequence[str]) -> dict[int, int]:
+    """The place of each covariate whose values may be missing -> that of its indicator.
+
+    The levels of a column of text or categories are covariates, too.
+
+    >>> indicator_places(["age", "age=(missing)", "sex=f", "sex=m", "sex=(missing)", "bmi"])
+    {0: 1, 2: 4, 3: 4}
+    """
+    place = {name: k for k, name in enumerate(names)}
+    of = {
+        name.removesuffix(f"={MISSING_LEVEL}"): k
+        for name, k in place.items()
+        if name.endswith(f"={MISSING_LEVEL}")
+    }
+    found = {}
+    for k, name in enumerate(names):
+        column = name if name in of else _column_of(name, of)
+        if column is not None and of[column] != k and (column == name or column not in place):
+            found[k] = of[column]
+    return found
+
+
+def _column_of(level: str, columns: Collection[str]) -> str | None:
+    """The column of a level such as ``sex=f``."""
+    parts = level.split("=")
+    names = ("=".join(parts[:n]) for n in range(len(parts) - 1, 0, -1))
+    return next((name for name in names if name in columns), None)
 
 
 def missing_rows_of(array: "pa.ChunkedArray") -> NDArray[np.bool_]:

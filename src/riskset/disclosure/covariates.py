@@ -8,7 +8,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from riskset.data.missing_values import MISSING_LEVEL
+from riskset.data.missing_values import indicator_places
 from riskset.disclosure.arms import few_outcomes
 from riskset.disclosure.rows import (
     ARMS,
@@ -94,11 +94,17 @@ def _sizes_before(rows: Sequence[BalanceRow]) -> Sizes:
     The attrition of a CDM begins with people who are not eligible, and who have no covariates.
     """
     found: dict[Cell, float] = {}
+    # A share is of the people whose value is known; that of missing values is of everybody.
+    of_some = indicator_places([str(row["covariate_id"]) for row in rows])
     for arm in ARMS:
-        known = [(row[f"before_count_{arm}"], row[f"before_mean_{arm}"]) for row in rows]
-        largest = max(((n, p) for n, p in known if n and p), default=None)
+        known = [
+            (row[f"before_count_{arm}"], row[f"before_mean_{arm}"], k not in of_some)
+            for k, row in enumerate(rows)
+        ]
+        # The largest count, because those over imputed data sets are rounded.
+        largest = max(((everybody, n, p) for n, p, everybody in known if n and p), default=None)
         if largest is not None:
-            found["before", arm] = float(round(largest[0] / largest[1]))
+            found["before", arm] = float(round(largest[1] / largest[2]))
     return found
 
 
@@ -110,24 +116,28 @@ def hidden_in_balance(
     A covariate of zeros and ones is hidden in an arm if few have it, or if all but few do. Every
     covariate is hidden in an arm of few people, whose number follows from the variance of a
     difference, or from the means of the arms and of everybody. All its differences are then hidden,
-    because with the other counts they reveal how many have it. The side of the limit on which they
-    are stays; where that alone would reveal a count, the other counts are hidden, too. `limit` is
-    that of the column `balanced`, if the rows have it, and `sd` says whose standard deviation
-    divides the differences.
+    because with the other counts they reveal how many have it. A covariate hides what the indicator
+    of its missing values hides: its count and share say how many values are known. The side of
+    the limit on which they are stays; where that alone would reveal a count, the other counts are
+    hidden, too. `limit` is that of the column `balanced`, if the rows have it, and `sd` says whose
+    standard deviation divides the differences.
     """
+    indicators = indicator_places([str(row["covariate_id"]) for row in rows])
     cells = _few_cells(rows, sizes, least)
-    _few_zeros(rows, cells, sizes, least)
+    _few_zeros(rows, indicators, cells, sizes, least)
     for places in _parts(rows):
         _complete([rows[k] for k in places], [cells[k] for k in places], sizes, least)
+    for k, missing in indicators.items():
+        cells[k] |= cells[missing]
     hidden = []
-    for row, own in zip(rows, cells, strict=True):
+    for k, (row, own) in enumerate(zip(rows, cells, strict=True)):
         names = {f"{s}_{word}_{a}" for s, a in own for word in ("count", "mean", "sd")}
         if own:
             names |= set(DIFFERENCES)
             if (
                 limit is not None
                 and row.get("is_binary", True)
-                and _side_reveals(row, own, sizes, least, limit, sd)
+                and (k in indicators or _side_reveals(row, own, sizes, least, limit, sd))
             ):
                 every = itertools.product(CELLS, ("count", "mean", "sd"))
                 names |= {f"{s}_{word}_{a}" for (s, a), word in every}
@@ -147,16 +157,21 @@ def _few_cells(rows: Sequence[Named], sizes: Sizes, least: int) -> list[set[Cell
     return found
 
 
-def _few_zeros(rows: Sequence[Named], cells: list[set[Cell]], sizes: Sizes, least: int) -> None:
+def _few_zeros(
+    rows: Sequence[Named],
+    indicators: Mapping[int, int],
+    cells: list[set[Cell]],
+    sizes: Sizes,
+    least: int,
+) -> None:
     """Hide ones and missing values that leave few known zeros."""
-    place = {str(row["covariate_id"]): k for k, row in enumerate(rows)}
-    for k, row in enumerate(rows):
-        missing = place.get(f"{row['covariate_id']}={MISSING_LEVEL}")
-        if missing is None or not row.get("is_binary"):
+    for k, missing in indicators.items():
+        row = rows[k]
+        if not row.get("is_binary"):
             continue
         for cell in CELLS:
             ones, lost = (number(rows[j][f"{cell[0]}_count_{cell[1]}"]) for j in (k, missing))
-            if is_small(_size(row, cell, sizes) - ones - lost, least):
+            if is_small(_size(rows[missing], cell, sizes) - ones - lost, least):
                 cells[k].add(cell)
                 cells[missing].add(cell)
 

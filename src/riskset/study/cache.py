@@ -34,7 +34,7 @@ __all__ = ["SPILL", "ResultT", "StepCache", "StepResult", "digest"]
 FACTS = "facts"
 SPILL = "spill"
 """The folder for what the embedded database cannot hold in memory."""
-CONTENT = 11
+CONTENT = 12
 """Version of what steps store; a result of another version is computed again."""
 
 

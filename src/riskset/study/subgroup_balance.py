@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from riskset._types import AnyArray
-from riskset.cohort.covariate_balance import balance_within
+from riskset.cohort.balance_within import balance_within
 from riskset.disclosure.rows import known
 from riskset.results.rows import SubgroupBalanceRow
 from riskset.study.cache import StepResult
