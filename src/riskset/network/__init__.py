@@ -4,14 +4,9 @@
 fit whose rows stay at the sites.
 """
 
+from riskset.network.coordinator import FederatedFit, FederatedRound
 from riskset.network.evidence_files import write_evidence
-from riskset.network.federation import (
-    FederatedFit,
-    FederatedRound,
-    answer_question,
-    next_round,
-    start_federation,
-)
+from riskset.network.federation import answer_question, next_round, start_federation
 from riskset.network.likelihood import SiteLikelihood
 from riskset.network.results import NetworkResults, meta
 from riskset.network.sites import Site, SiteEstimate
