@@ -12,7 +12,9 @@ from typer.testing import CliRunner
 import riskset as rs
 from network.simulated import of_site
 from network.test_pooling import POOLED
+from riskset._messages import spoken
 from riskset.cli.main import app
+from riskset.cli.wording import COMMAND_LINE
 from riskset.network import answer_question, next_round, start_federation
 from riskset.network.messages import Secret
 
@@ -366,7 +368,7 @@ def test_other_covariates_are_named(tmp_path):
         ({"sites": ["a", "../b"]}, "two or more different names"),
         ({"model": "logistic"}, "model"),
         ({"sites": ["a", "A"]}, "two or more different names"),
-        ({"strengths": [1.0]}, "those of a penalty"),
+        ({"strengths": [1.0]}, "needs a penalty"),
         ({"penalty": rs.L1(1.0), "strengths": [-1.0]}, "`strength` must be a finite number"),
         ({"penalty": 1.0}, "`penalty` must be L1, L2, ElasticNet or None"),
         ({"tol": -1.0}, "`tol` must be between 0 and 1"),
@@ -433,3 +435,53 @@ def test_command_line(tmp_path):
     pooled = rs.Cox().fit(X[own][:, [0, 3]], rs.Surv(TIME[own], EVENT[own]), strata=SITE[own])
     assert_allclose(found["coef"][0], pooled.coef_, atol=1e-8)
     assert found["covariates"] == ["p", "q"]
+
+
+def test_the_command_line_has_ties_causes_and_elastic_nets(tmp_path):
+    call = CliRunner().invoke
+    options = ["--ties", "efron", "--cause", "1", "--penalty", "elasticnet", "--l1-ratio", "0.5"]
+    more = ["--strengths", "60,5", "--unpenalized", "q", "--tol", "1e-9", "--max-iter", "50"]
+    done = call(
+        app, ["federate", "start", str(tmp_path / "fit"), "--sites", "a,b", *options, *more]
+    )
+    assert done.exit_code == 0, done.output
+    settings = json.loads((tmp_path / "fit" / "fit.json").read_text())
+    assert settings["options"] == {"ties": "efron", "cause": 1}
+    assert (settings["tol"], settings["max_iter"]) == (1e-9, 50)
+    assert settings["strengths"] == [60.0, 5.0]
+    penalty = {name: value for name, value in settings["penalty"].items() if value is not None}
+    kind = rs.ElasticNet(strength=60.0, l1_ratio=0.5, unpenalized=["q"]).get_params(deep=False)
+    wanted = {name: value for name, value in kind.items() if value is not None}
+    assert penalty == json.loads(json.dumps({"kind": "ElasticNet", **wanted}))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--model", "finegray", "--ties", "efron"], "--ties needs --model cox"),
+        (["--penalty", "l1", "--strengths", "3", "--l1-ratio", "1"], "--l1-ratio needs --penalty"),
+        (["--penalty", "elasticnet", "--strengths", "3"], "elasticnet needs --l1-ratio"),
+        (["--unpenalized", "x"], "--unpenalized needs a penalty"),
+        (["--strengths", "3"], "--strengths"),
+        (["--penalty", "l2", "--strengths", "x"], "--strengths must be numbers"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused(tmp_path, options, message):
+    words = ["federate", "start", str(tmp_path / "fit"), "--sites", "a,b", *options]
+    done = CliRunner().invoke(app, words)
+    assert isinstance(done.exception, rs.InputError)
+    assert message in spoken(done.exception, COMMAND_LINE)
+    assert not (tmp_path / "fit").exists()
+
+
+@pytest.mark.parametrize("ties", ["breslow", "efron"])
+def test_elastic_nets_with_unpenalised_columns_are_those_of_pooled_rows(tmp_path, ties):
+    penalty = rs.ElasticNet(strength=30.0, l1_ratio=0.5, unpenalized=["x1", "x4"])
+    found = fitted(tmp_path, penalty=penalty, strengths=[60.0, 10.0], ties=ties)
+    assert found.status == ["converged"] * 2
+    for coef, strength in zip(found.coef, [60.0, 10.0], strict=True):
+        model = rs.Cox(penalty.with_strength(strength), ties=ties)
+        pooled = model.fit(X, rs.Surv(TIME, EVENT), strata=SITE)
+        assert_allclose(coef, pooled.coef_, rtol=0, atol=1e-7)
+        assert coef[1] != 0
+        assert coef[4] != 0

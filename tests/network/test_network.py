@@ -15,7 +15,9 @@ from typer.testing import CliRunner
 import riskset as rs
 from network.simulated import PLACE, profile, profile_of_r
 from report.parsed import parse
+from riskset._messages import spoken
 from riskset.cli.main import app
+from riskset.cli.wording import COMMAND_LINE
 from riskset.network import Site, SiteLikelihood
 from riskset.network.evidence import EstimateKey
 from study.small import people, run
@@ -250,7 +252,7 @@ def test_files_of_profiles_in_every_form(tmp_path):
 
 def test_columns_of_no_likelihood(tmp_path):
     (tmp_path / "a.csv").write_text("x,y\n1,2\n")
-    with pytest.raises(rs.InputError, match=r"the columns of a\.csv are those of no likelihood"):
+    with pytest.raises(rs.InputError, match=r"the columns of a\.csv do not describe a likelihood"):
         rs.network.meta([tmp_path / "a.csv", tmp_path / "a.csv"])
 
 
@@ -332,3 +334,20 @@ def test_nothing_to_export(folders):
     done = CliRunner().invoke(app, ["study", "export", str(folders["north"])])
     assert done.exit_code == 2
     assert "there is nothing to write" in done.output
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--level", "2"], "--level must"),
+        (["--prior-sd", "2"], "--prior-sd must"),
+        (["--prior-sd", "0,1"], "--prior-sd must"),
+        (["--prior-sd", "a,1"], "--prior-sd must"),
+    ],
+)
+def test_wrong_options_are_named_as_they_are_written(folders, tmp_path, options, message):
+    sites = [str(folders["north"]), str(folders["south"])]
+    words = ["network", "meta", *sites, "--out", str(tmp_path / "out"), *options]
+    done = CliRunner().invoke(app, words)
+    assert isinstance(done.exception, rs.InputError)
+    assert message in spoken(done.exception, COMMAND_LINE)

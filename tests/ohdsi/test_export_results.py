@@ -1,5 +1,6 @@
 """Files for OHDSI's viewers: types, keys, joins, small counts, and the numbers in them."""
 
+import csv
 import json
 import zipfile
 from statistics import NormalDist
@@ -414,3 +415,26 @@ def test_command_line(out, tmp_path):
     done = CliRunner().invoke(app, ["study", "export", str(out)])
     assert done.exit_code == 2
     assert "--ohdsi" in done.output
+
+
+def test_the_command_line_names_the_database(out, tmp_path):
+    call = CliRunner().invoke
+    words = ["study", "export", str(out), "--ohdsi", str(tmp_path / "new")]
+    named = ["--database-id", "hospital", "--database", "cdm_holder=A = B"]
+    done = call(app, [*words, *named])
+    assert done.exit_code == 0, done.output
+    assert (tmp_path / "new" / "Results_hospital.zip").exists()
+    with (tmp_path / "new" / "database_meta_data.csv").open() as file:
+        (row,) = csv.DictReader(file)
+    assert (row["database_id"], row["cdm_holder"]) == ("hospital", "A = B")
+    for options, message in (
+        (["--database-id", "a/b"], "--database-id is part of the name of a file"),
+        (["--database", "cdm_holder"], "--database must be COLUMN=VALUE"),
+        (["--database", "holder=A"], "cdm_holder"),
+    ):
+        done = call(app, ["study", "export", str(out), "--ohdsi", str(tmp_path / "x"), *options])
+        assert done.exit_code == 2
+        assert message in " ".join(done.output.split())
+    done = call(app, ["study", "export", str(out), "--out", str(tmp_path / "y"), *named])
+    assert done.exit_code == 2
+    assert "--database-id needs --ohdsi" in done.output

@@ -7,7 +7,8 @@ import typer
 
 from riskset._errors import InputError
 from riskset.cli.input_options import ColumnOptions, TableOptions
-from riskset.cli.options import grouped
+from riskset.cli.model_options import as_cause
+from riskset.cli.options import grouped, require
 from riskset.cli.terminal import facts, output, plain_number, plain_table, short
 
 if TYPE_CHECKING:
@@ -42,9 +43,25 @@ def start(
         str, typer.Option(metavar="NAME,NAME,...", help="Name the sites, separated by commas.")
     ],
     model: Annotated[Literal["cox", "finegray"], typer.Option(help="Choose the model.")] = "cox",
+    ties: Annotated[
+        Literal["breslow", "efron"] | None,
+        typer.Option(help="cox: treat tied event times by this method (default breslow)."),
+    ] = None,
+    cause: Annotated[
+        str | None,
+        typer.Option(
+            metavar="CODE",
+            help="Model this event code; other events count as censored (cox) or as competing "
+            "(finegray).",
+        ),
+    ] = None,
     penalty: Annotated[
-        Literal["none", "l1", "l2"], typer.Option(help="Choose the penalty.")
+        Literal["none", "l1", "l2", "elasticnet"], typer.Option(help="Choose the penalty.")
     ] = "none",
+    l1_ratio: Annotated[
+        float | None,
+        typer.Option(metavar="R", help="Give L1 this share of an elastic net, between 0 and 1."),
+    ] = None,
     strengths: Annotated[
         str | None,
         typer.Option(metavar="S,S,...", help="Set the strengths of the penalty, strongest first."),
@@ -56,30 +73,39 @@ def start(
         str | None,
         typer.Option(metavar="COL,COL,...", help="Name covariates that no site uses."),
     ] = None,
-    secret_file: SecretFile = None,
+    tol: Annotated[
+        float, typer.Option(help="Stop when the relative KKT residual is at most this.")
+    ] = 1e-8,
+    max_iter: Annotated[
+        int, typer.Option(metavar="N", help="Stop after this number of Newton steps.")
+    ] = 200,
+    secret: SecretFile = None,
 ) -> None:
     """Begin a fit, and write the first question for the sites.
 
     Send round-001/question.json to every site, and copy each answer beside it.
     """
-    # Here, because they bring numba, which `riskset --help` does not wait for.
-    from riskset.model.penalty import L1, L2
+    # Here, because it brings numba, which `riskset --help` does not wait for.
     from riskset.network import start_federation
 
+    options: dict[str, Any] = {}
+    if ties is not None:
+        require(["--ties"] if model == "finegray" else [], "--model cox", "leave it out.")
+        options["ties"] = ties
+    if cause is not None:
+        options["cause"] = as_cause(cause)
     values = [_number(word) for word in _words(strengths)]
-    kind = None
-    if penalty != "none":
-        if not values:
-            raise InputError("a penalty needs `--strengths`.", hint="such as --strengths 20,10,5.")
-        kind = (L1 if penalty == "l1" else L2)(values[0], unpenalized=_words(unpenalized))
     now = start_federation(
         folder,
         _words(sites),
         model=model,
-        penalty=kind,
+        penalty=_penalty(penalty, l1_ratio, values, _words(unpenalized)),
         strengths=values,
         left_out=_words(left_out),
-        secret=secret_file,
+        tol=tol,
+        max_iter=max_iter,
+        secret=secret,
+        **options,
     )
     _show(folder, now)
 
@@ -106,7 +132,7 @@ def answer(
     min_cell_count: Annotated[
         int, typer.Option(min=0, help="Refuse to answer if fewer people are behind a sum.")
     ] = 5,
-    secret_file: SecretFile = None,
+    secret: SecretFile = None,
 ) -> None:
     """Answer a question at a site, with sums over all its rows."""
     # Here, because it brings numba and DuckDB, which `riskset --help` does not wait for.
@@ -114,19 +140,43 @@ def answer(
 
     data = tables.read(patients, columns, None)
     written = answer_question(
-        question, data, site=site, out=out, min_cell_count=min_cell_count, secret=secret_file
+        question, data, site=site, out=out, min_cell_count=min_cell_count, secret=secret
     )
     output().print(short(str(written), 500), soft_wrap=True)
 
 
 @federate.command("next")
 @grouped
-def next_(folder: Annotated[Path, FOLDER], secret_file: SecretFile = None) -> None:
+def next_(folder: Annotated[Path, FOLDER], secret: SecretFile = None) -> None:
     """Read the answers of all sites, and write the next question or the result."""
     # Here, because it brings numba, which `riskset --help` does not wait for.
     from riskset.network import next_round
 
-    _show(folder, next_round(folder, secret=secret_file))
+    _show(folder, next_round(folder, secret=secret))
+
+
+def _penalty(
+    kind: str, l1_ratio: float | None, strengths: list[float], unpenalized: list[str]
+) -> "rs.L1 | rs.L2 | rs.ElasticNet | None":
+    """The penalty that was asked for, at the first strength."""
+    from riskset.model.penalty import L1, L2, ElasticNet
+
+    asked = {"--l1-ratio": l1_ratio is not None, "--unpenalized": bool(unpenalized)}
+    given = [flag for flag, is_given in asked.items() if is_given]
+    if kind == "none":
+        require(given, "a penalty", "choose --penalty l1, l2 or elasticnet, or leave it out.")
+        return None
+    if not strengths:
+        raise InputError("a penalty needs --strengths.", hint="such as --strengths 20,10,5.")
+    if kind == "elasticnet":
+        require(
+            ["--penalty elasticnet"] if l1_ratio is None else [],
+            "--l1-ratio",
+            "0.5 is half and half.",
+        )
+        return ElasticNet(strength=strengths[0], l1_ratio=l1_ratio, unpenalized=unpenalized)
+    require(given if l1_ratio is not None else [], "--penalty elasticnet", "leave it out.")
+    return (L1 if kind == "l1" else L2)(strengths[0], unpenalized=unpenalized)
 
 
 def _words(written: str | None) -> list[str]:
@@ -138,7 +188,7 @@ def _number(word: str) -> float:
         return float(word)
     except ValueError:
         raise InputError(
-            f"`--strengths` must be numbers, but {word!r} is none.", hint="such as 20,10,5."
+            f"--strengths must be numbers, but {word!r} is not a number.", hint="such as 20,10,5."
         ) from None
 
 

@@ -75,7 +75,7 @@ def _number(word: str) -> float:
         return float(word)
     except ValueError:
         raise InputError(
-            f"`prior_sd` must be two numbers, but {word!r} is none.", hint="such as 2,0.5."
+            f"--prior-sd must be two numbers, but {word!r} is not a number.", hint="such as 2,0.5."
         ) from None
 
 

@@ -118,10 +118,11 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
         p.name: p.annotation for p in parameters.values() if is_dataclass(p.annotation)
     }
     options = [one for group in groups.values() for one in fields(group) if one.metadata]
+    alone = dict(filter(None, map(_named, parameters.values())))
 
     @functools.wraps(command)
     def call(**given: Any) -> None:
-        COMMAND_LINE.options = {
+        COMMAND_LINE.options = alone | {
             name: _flag(one)
             for one in options
             for name in (one.name, one.metadata["of"], *one.metadata["also"])
@@ -136,6 +137,17 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
     flat = [p for parameter in parameters.values() for p in _flat(parameter, groups)]
     call.__signature__ = inspect.Signature(flat)  # type: ignore[attr-defined]
     return call
+
+
+def _named(parameter: inspect.Parameter) -> tuple[str, str] | None:
+    """The name and the flag of a parameter that is an option by itself."""
+    if get_origin(parameter.annotation) is not Annotated:
+        return None
+    for one in parameter.annotation.__metadata__:
+        if isinstance(one, typer.models.OptionInfo):
+            flags = one.param_decls or [_flag_of(parameter.name)]
+            return parameter.name, next(flag for flag in flags if flag.startswith("--"))
+    return None
 
 
 def _flat(parameter: inspect.Parameter, groups: dict[str, Any]) -> Iterator[inspect.Parameter]:

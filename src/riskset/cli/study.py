@@ -10,8 +10,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from riskset._errors import InputError, ReportTooLarge
-from riskset._messages import spoken
-from riskset.cli.options import grouped
+from riskset._messages import Surface, spoken
+from riskset.cli.options import grouped, require
 from riskset.cli.terminal import (
     facts,
     fail,
@@ -23,6 +23,7 @@ from riskset.cli.terminal import (
     short,
     warn,
 )
+from riskset.cli.wording import COMMAND_LINE
 
 if TYPE_CHECKING:
     import riskset as rs
@@ -52,15 +53,15 @@ FILE = typer.Argument(metavar="STUDY", help="Specification of the study, in YAML
 
 
 @contextmanager
-def _spoken() -> Iterator[None]:
-    """Errors that name keys of the specification, not options."""
+def _spoken(surface: Surface | None = None) -> Iterator[None]:
+    """Errors that name keys of the specification, or options."""
     # Here, because it brings NumPy, which `riskset --help` does not wait for.
     from riskset.study.keys import KEYS
 
     try:
         yield
     except InputError as error:
-        fail(spoken(error, KEYS))
+        fail(spoken(error, surface or KEYS))
         raise typer.Exit(2) from None
 
 
@@ -146,7 +147,7 @@ def report(
     """Write the report of a study again, or a private one that must not be shared."""
     from riskset.report import write
 
-    with _spoken():
+    with _spoken(COMMAND_LINE):
         if not folder.is_dir():
             raise InputError(
                 f"{str(folder)!r} is not a folder.",
@@ -187,6 +188,22 @@ def export(
             "this folder.",
         ),
     ] = None,
+    database_id: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Name the database in the tables of --ohdsi (default: the abbreviation in the "
+            "table cdm_source, else the name of the data).",
+        ),
+    ] = None,
+    database: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN=VALUE",
+            help="Set a column of database_meta_data.csv of --ohdsi, such as "
+            "database_name='My hospital'. May be repeated.",
+        ),
+    ] = None,
     formats: Annotated[
         str,
         typer.Option(
@@ -207,22 +224,25 @@ def export(
     The files have what the report shows: without `--private`, small counts and withheld effects are
     in none of them.
     """
-    with _spoken():
+    with _spoken(COMMAND_LINE):
         if private and (evidence is not None or ohdsi is not None):
             raise InputError(
-                "`--evidence` and `--ohdsi` write what is shared, so they have no private files.",
-                hint="leave `--private` out, or write figures and tables alone with `--out`.",
+                "--evidence and --ohdsi write what is shared, so they have no private files.",
+                hint="leave --private out, or write figures and tables alone with --out.",
             )
         if out is None and evidence is None and ohdsi is None:
             raise InputError(
                 "there is nothing to write.",
-                hint="name a folder with `--out`, `--evidence` or `--ohdsi`.",
+                hint="name a folder with --out, --evidence or --ohdsi.",
             )
+        named = [*(["--database-id"] if database_id else []), *(["--database"] if database else [])]
+        require(named if ohdsi is None else [], "--ohdsi", "add --ohdsi FOLDER, or leave this out.")
+        facts_of_it = dict(_fact(word) for word in database or ())
         written = [] if out is None else _export_files(folder, out, formats, private)
         if evidence is not None:
             written.append(_export_evidence(folder, evidence))
         if ohdsi is not None:
-            written += _export_ohdsi(folder, ohdsi)
+            written += _export_ohdsi(folder, ohdsi, database_id, facts_of_it)
     for path in written:
         output().print(short(str(path), 500), soft_wrap=True)
 
@@ -245,11 +265,24 @@ def _export_evidence(folder: Path, out: Path) -> Path:
     return write_evidence(StudyResults.open(folder), out)
 
 
-def _export_ohdsi(folder: Path, out: Path) -> list[Path]:
+def _export_ohdsi(
+    folder: Path, out: Path, database_id: str | None, database: dict[str, str]
+) -> list[Path]:
     """The results data model of CohortMethod."""
     from riskset.ohdsi import export_results
 
-    return export_results(folder, out)
+    return export_results(folder, out, database_id=database_id, database=database)
+
+
+def _fact(word: str) -> tuple[str, str]:
+    """A column of the description of a database, and its value."""
+    name, sign, value = word.partition("=")
+    if not sign or not name:
+        raise InputError(
+            f"--database must be COLUMN=VALUE, but it is {word!r}.",
+            hint="for example --database database_name='My hospital'.",
+        )
+    return name, value
 
 
 @study.command()
@@ -269,6 +302,7 @@ def check(specification: Annotated[Path, FILE]) -> None:
 
 
 @study.command("import")
+@grouped
 def import_(
     specification: Annotated[
         Path,
@@ -293,7 +327,7 @@ def import_(
     """
     from riskset.study import import_specification
 
-    with _spoken():
+    with _spoken(COMMAND_LINE):
         found = import_specification(specification, out, cdm=cdm, title=title)
     console = output()
     for path in found.studies:

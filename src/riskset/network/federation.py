@@ -116,7 +116,7 @@ def start_federation(
         raise InputError(
             f"`sites` must be two or more different names of letters, digits, - and _, but it is "
             f"{names!r}.",
-            hint="they are names of files, too, some of which do not tell A from a.",
+            hint="they are names of files, too, and some file systems take A and a for the same.",
         )
     if model not in MODELS:
         raise InputError.wrong_option("model", model, tuple(MODELS))
@@ -300,7 +300,7 @@ def _strengths(penalty: Penalty | None, strengths: Sequence[float]) -> list[floa
     """Strengths of the path; of the penalty alone if none are named."""
     if penalty is None:
         if len(strengths):
-            raise InputError("`strengths` are those of a penalty.", hint="give `penalty`, too.")
+            raise InputError("`strengths` needs a penalty.", hint="give `penalty` as well.")
         return []
     if not isinstance(penalty, Penalty):
         raise InputError(

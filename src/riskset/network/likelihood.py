@@ -93,7 +93,7 @@ class SiteLikelihood:
             )
         if not (np.diff(x) > 0).all():
             raise InputError(
-                "the points of a profile must ascend, and none may stand twice.",
+                "the points of a profile must ascend, and no point may occur twice.",
                 hint="sort the table by the log hazard ratio.",
             )
         if self.supremum is not None and not np.isfinite(self.supremum):

@@ -48,7 +48,7 @@ def read_likelihoods(path: Path) -> list[tuple[str, SiteLikelihood]]:
     grid = _grid(columns)
     if len(grid) < FEWEST_POINTS:
         raise InputError(
-            f"the columns of {path.name} are those of no likelihood: {', '.join(columns[:8])}.",
+            f"the columns of {path.name} do not describe a likelihood: {', '.join(columns[:8])}.",
             hint="EvidenceSynthesis' forms have point, value and derivative; logRr and seLogRr; "
             "mu, sigma and gamma or alpha; or columns named by log ratios.",
         )
@@ -103,7 +103,7 @@ def _finite(row: Row, name: str, path: Path) -> float:
         value = float("nan")
     if np.isnan(value):
         raise InputError(
-            f"column {name!r} of {path.name} has a value that is no number: {row[name]!r}.",
+            f"column {name!r} of {path.name} has a value that is not a number: {row[name]!r}.",
             hint="leave out sites and points without a likelihood.",
         )
     return value

@@ -44,7 +44,7 @@ class Secret:
             raise InputError(
                 f"{place} has no secret of {MIN_SECRET_BYTES} bytes or more.",
                 hint="write random text to a file that only this project can read, and give each "
-                "site the same, apart from the messages.",
+                "site a copy, by another way than the messages.",
             )
 
     def sign(self, content: Mapping[str, Any]) -> str:

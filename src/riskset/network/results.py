@@ -290,7 +290,7 @@ def meta(
     of_sites, pooled, heterogeneity = pooled_rows(known, prior, level)
     if not pooled:
         raise InputError(
-            "no estimate can be pooled: none has a profile at two sites or more.",
+            "no estimate can be pooled, because none has a profile at two sites or more.",
             hint="look at the runs of each site, and at the names of outcomes and analyses.",
         )
     tables: dict[str, Sequence[ResultRow]] = {

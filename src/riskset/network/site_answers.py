@@ -79,7 +79,7 @@ class SiteData(NamedTuple):
             raise InputError(
                 f"fewer than {self.least} people of the site {self.site!r} differ from the others "
                 f"in {_listed(rare)}, so it answers no question about these columns.",
-                hint="leave them out at every site: `left_out` of the start of the fit.",
+                hint="start the fit again, with these columns in `left_out`.",
             )
         pairs = [
             " and ".join(repr(self.design.names[j]) for j in pair)
@@ -88,8 +88,9 @@ class SiteData(NamedTuple):
         if pairs:
             raise InputError(
                 f"at the site {self.site!r}, {_listed(pairs)} are equal or opposite except for "
-                f"fewer than {self.least} people, of whom differences of sums would tell.",
-                hint="leave one of each pair out at every site: `left_out` of the start.",
+                f"fewer than {self.least} people, so the difference of two "
+                "sums would describe these people.",
+                hint="start the fit again, with one column of each pair in `left_out`.",
             )
 
     # ------------------------------------------------------------------------------- answers
@@ -132,15 +133,16 @@ class SiteData(NamedTuple):
         if np.ptp(eta) > MAX_SPAN:
             raise InputError(
                 f"the site {self.site!r} does not answer: with these coefficients the log hazards "
-                f"of its people span more than {MAX_SPAN:g}, so that sums are of single people.",
+                f"of its people span more than {MAX_SPAN:g}, so the sums would "
+                "describe single people.",
                 hint="add a penalty, or leave out columns whose coefficients are large.",
             )
         now = self.loss.evaluate(eta)
         if effective_people(now.expected) < self.least:
             raise InputError(
                 f"the site {self.site!r} does not answer: with these coefficients fewer than "
-                f"{self.least} of its people have nearly all expected events, so that sums are "
-                "theirs.",
+                f"{self.least} of its people have nearly all expected events, so the sums "
+                "would describe these people.",
                 hint="add a penalty, leave out columns with large values of few people, or leave "
                 "the site out.",
             )

@@ -154,7 +154,7 @@ def read_sites(given: object) -> list[Site]:
         if site.name in known:
             raise InputError(
                 f"two sites have the name {site.name!r}.",
-                hint="give each its own, as `NAME=FOLDER` or in a dictionary.",
+                hint="give each site its own name, as `NAME=FOLDER` or in a dictionary.",
             )
         known.add(site.name)
     return sites
