@@ -75,6 +75,10 @@ class Server:
         grants += [f'GRANT SELECT ON ALL TABLES IN SCHEMA "{schema}" TO {", ".join(ACCOUNTS)}']
         self.run(*grants)
 
+    def restart(self) -> None:
+        """End all its connections, and start again."""
+        _call("pg_ctl", "restart", "-w", "-D", str(self.folder / "data"), "-m", "immediate")
+
     def stop(self) -> None:
         """Stop it and remove its folder."""
         _call("pg_ctl", "stop", "-D", str(self.folder / "data"), "-m", "immediate")

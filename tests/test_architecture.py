@@ -91,7 +91,7 @@ BANNED = {"utils", "util", "common", "helpers", "misc"}
 # Arrow and CUDA give no more than a text.
 READ_MESSAGES = {
     "actors.py": 1,
-    "data/database.py": 4,
+    "data/database.py": 3,
     "data/files.py": 4,
     "data/formula.py": 1,
     "data/model_formula.py": 1,

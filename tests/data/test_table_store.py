@@ -11,7 +11,7 @@ import pytest
 
 import riskset as rs
 from riskset.data import table_store
-from riskset.data.database import Database
+from riskset.data.database import Database, file_errors
 from riskset.data.documents import sealed
 from riskset.data.table_store import TableStore, table_key, user_cache
 
@@ -69,7 +69,15 @@ def test_a_table_is_forgotten_after_its_days(tmp_path):
         document.write_text(json.dumps(sealed(content | {"made": made_then.isoformat()})))
         assert (store.find("a") is not None) == is_found
         assert (TableStore(tmp_path, days=7).find("a") is not None) == is_found
-    assert not made.path.exists()  # nor is it left behind
+    assert made.path.exists()  # for a day, because another program may be reading it
+    made_then = datetime.datetime.now(datetime.UTC) - datetime.timedelta(days=8.1)
+    document.write_text(json.dumps(sealed(content | {"made": made_then.isoformat()})))
+    TableStore(tmp_path, days=7)
+    assert made.path.exists()  # another program may just have made it again
+    os.utime(made.path, (made_then.timestamp(),) * 2)
+    TableStore(tmp_path, days=7)
+    assert not made.path.exists()
+    assert not document.exists()
     assert TableStore(tmp_path, days=0).keep("a", "numbers", write).n_rows == 7
     assert TableStore(tmp_path, days=0).find("a") is None
 
@@ -138,3 +146,34 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path, monkeypatch):
     monkeypatch.setattr("pathlib.Path.mkdir", full)
     with pytest.raises(rs.InputError, match="cannot write into .*: No space left on device"):
         TableStore(tmp_path / "new")
+
+
+def test_an_account_without_a_home_is_asked_for_a_folder(monkeypatch):
+    def nowhere():
+        raise RuntimeError("Could not determine home directory.")
+
+    for name in ("RISKSET_CACHE", "XDG_CACHE_HOME", "LOCALAPPDATA"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(Path, "home", nowhere)
+    with pytest.raises(rs.InputError, match="no home folder") as caught:
+        user_cache()
+    assert "RISKSET_CACHE" in caught.value.hint
+
+
+def test_too_little_memory_names_the_settings(tmp_path):
+    rows = (
+        "SELECT (random() * 1e9)::VARCHAR || repeat('x', 200) AS a FROM range(3000000) ORDER BY a"
+    )
+    with Database("64MB", tmp_path / "spill") as database:
+        database.execute("SET max_temp_directory_size = '1MB'")
+        for work in (
+            lambda: database.write_parquet(rows, tmp_path / "a.parquet"),
+            lambda: database.reason_against(f"CREATE TABLE b AS {rows}"),
+        ):
+            with pytest.raises(MemoryError, match="`memory_limit`") as caught:
+                work()
+            assert "`spill_folder`" in str(caught.value)
+            assert "\nHint: " in str(caught.value)
+            assert "SET " not in str(caught.value)  # the advice of the database
+        with pytest.raises(MemoryError, match="`memory_limit`"), file_errors("a.csv"):
+            database.sql(rows).to_arrow_table()

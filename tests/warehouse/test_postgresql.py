@@ -1,6 +1,12 @@
 """A CDM in a real PostgreSQL server: the same answers as from files, and errors that say why."""
 
+import os
+import signal
+import subprocess
+import sys
+import threading
 import traceback
+from contextlib import closing
 
 import adbc_driver_postgresql.dbapi as postgresql
 import duckdb
@@ -10,9 +16,11 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
+import postgres_server
 import riskset as rs
 from omop.toy import AT_RISK, COMPARATOR, COMPETING, ELIGIBILITY, OUTCOME, TARGET, toy_tables
 from postgres_server import PASSWORD, VOCABULARY
+from riskset.data.database import Database
 from riskset.warehouse.connection import Warehouse
 
 SCHEMAS = ["cdm", "vocabulary"]
@@ -368,7 +376,7 @@ def test_a_date_that_is_infinite(opened, postgres, kind):
             f"UPDATE endless.{table} SET {column} = 'infinity' WHERE person_id % 5 = 0",
         )
         try:
-            with pytest.raises(rs.InputError, match="holds a date that is none"):
+            with pytest.raises(rs.InputError, match="is not a day of the calendar"):
                 ask()
             with psycopg.connect(postgres.url()) as own:
                 assert "infinity" in complaint(lambda own=own: ask(own)).message
@@ -433,3 +441,107 @@ def test_a_file_of_the_driver_has_the_password(opened, postgres, tmp_path, monke
     monkeypatch.setenv("PGPASSFILE", str(file))
     with opened(postgres.url("analyst", None)) as cdm:
         assert cdm.version == "5.4"
+
+
+def test_a_statement_that_takes_too_long_has_the_limit_in_its_error(postgres):
+    limit = "?options=-c%20statement_timeout%3D200"
+    with closing(Warehouse.of(postgres.url() + limit)) as warehouse:
+        with pytest.raises(rs.CohortError, match="ended the statement that read people") as caught:
+            warehouse.rows("SELECT COUNT(*) FROM PG_SLEEP(60)", "people")
+        assert caught.value.code == "QueryFailed"
+        assert "statement_timeout" in caught.value.hint
+        assert warehouse.rows("SELECT 1", "one") == [(1,)]
+
+
+def test_a_limit_that_ends_the_first_statement_is_no_lack_of_a_connection(postgres, monkeypatch):
+    class Error(Exception):  # as the errors of drivers are called
+        sqlstate = "57014"
+
+    def connect(address):
+        raise Error("canceling statement due to statement timeout")
+
+    monkeypatch.setattr("riskset.warehouse.connection.connect", connect)
+    with pytest.raises(rs.CohortError, match="statement timeout") as caught:
+        Warehouse.of(postgres.url())
+    assert caught.value.code == "QueryFailed"
+    assert "statement_timeout" in caught.value.hint
+
+
+def test_ctrl_c_ends_a_statement_as_keyboard_interrupt(postgres):
+    with closing(Warehouse.of(postgres.url())) as warehouse:
+        threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+        with pytest.raises(KeyboardInterrupt):
+            warehouse.rows("SELECT COUNT(*) FROM PG_SLEEP(60)", "people")
+        assert warehouse.rows("SELECT 1", "one") == [(1,)]
+
+
+def test_ctrl_c_ends_a_pull_as_keyboard_interrupt(postgres, tmp_path):
+    rows = 'SELECT n AS "n" FROM GENERATE_SERIES(1, 3000000) AS t(n)'
+    path, told = tmp_path / "pulled.parquet", []
+
+    def once(*_):
+        if not told:
+            told.append(True)
+            os.kill(os.getpid(), signal.SIGINT)
+
+    with closing(Warehouse.of(postgres.url())) as warehouse, Database() as database:
+        with (
+            pytest.raises(KeyboardInterrupt),
+            warehouse.stream(rows, "numbers", {"n": "int64"}) as stream,
+        ):
+            database.write_stream(stream, path, once)
+        assert warehouse.rows("SELECT 1", "one") == [(1,)]
+        assert database.row("SELECT 1") == (1,)
+
+
+PULL = """
+import sys
+from warehouse.test_postgresql import SCHEMAS, answers
+import riskset as rs
+url, place = sys.argv[1:]
+with rs.omop.Cdm.connect(url, schema=SCHEMAS, cache_folder=place, progress=False) as cdm:
+    answers(cdm)
+    print([(name, kept.checksum) for name, kept in sorted(cdm.pulled.items())])
+"""
+
+
+def test_two_programs_may_pull_into_one_folder_at_the_same_time(postgres, tmp_path, opened):
+    command = [sys.executable, "-c", PULL, postgres.url(), str(tmp_path / "cache")]
+    both = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    told = [one.communicate()[0] for one in both]
+    assert [one.returncode for one in both] == [0, 0]
+    assert told[0] == told[1] != ""
+    pulls = []
+    with opened(pulls=pulls) as cdm:
+        answers(cdm)
+    assert all(pull.is_reused for pull in pulls)
+
+
+def test_a_server_that_restarts_during_a_pull(tmp_path):
+    """A server of its own: the others of this file need theirs."""
+    server = postgres_server.start()
+    place = tmp_path / "cache"
+    try:
+        pulls = []
+
+        def restart(progress):
+            pulls.append(progress)
+            if progress.table == "person" and progress.is_done:
+                server.restart()
+
+        options = {"schema": SCHEMAS, "cache_folder": place}
+        with (
+            pytest.raises(rs.CohortError) as caught,
+            rs.omop.Cdm.connect(server.url(), progress=restart, **options) as cdm,
+        ):
+            answers(cdm)
+        assert caught.value.code == "LostConnection"
+        assert PASSWORD not in str(caught.value)
+        again = []
+        with rs.omop.Cdm.connect(server.url(), progress=again.append, **options) as cdm:
+            found = answers(cdm)
+        with rs.omop.Cdm(toy_tables()) as cdm:
+            assert found == answers(cdm)
+        assert any(one.is_reused and one.table == "person" for one in again)
+    finally:
+        server.stop()

@@ -12,6 +12,7 @@ import duckdb
 import pyarrow as pa
 
 from riskset._errors import InputError
+from riskset._messages import with_hint
 from riskset._runtime import available_memory, available_threads
 from riskset.data.frame import as_table
 from riskset.data.row_stream import RowStream
@@ -204,12 +205,14 @@ class Database:
 
     def row(self, query: str) -> tuple[Any, ...]:
         """The only row of a query."""
-        (row,) = self._connection.execute(query).fetchall()
+        with _interruptible():
+            (row,) = self._connection.execute(query).fetchall()
         return tuple(row)
 
     def execute(self, statement: str) -> None:
         """Run a statement."""
-        self._connection.execute(statement)
+        with _interruptible():
+            self._connection.execute(statement)
 
     def reason_against(self, statement: str) -> str | None:
         """Run a statement of another program; the reason why the database refuses it, if it does.
@@ -219,11 +222,9 @@ class Database:
         try:
             self.execute(statement)
         except duckdb.OutOfMemoryException as error:
-            raise MemoryError(
-                f"a query needs more memory than the database may use: {error}"
-            ) from (error)
+            raise too_little_memory("a query", error) from None
         except duckdb.Error as error:
-            return " ".join(str(error).split("\n\n")[0].split())
+            return _reason(error)
         return None
 
     def apart(self) -> "Database":
@@ -233,11 +234,14 @@ class Database:
     def write_parquet(self, query: str, path: Path) -> int:
         """Write the rows of a query to a Parquet file, in their order; their number.
 
-        Raises OSError if a file cannot be written or read, such as on a full disk.
+        Raises OSError if a file cannot be written or read, such as on a full disk, and MemoryError
+        if the database may use too little memory.
         """
         copy = f"COPY ({query}) TO {text(str(path))} (FORMAT parquet, COMPRESSION zstd)"
         try:
             (n_rows,) = self.row(copy)
+        except duckdb.OutOfMemoryException as error:
+            raise too_little_memory("writing a table", error) from None
         except duckdb.IOException as error:
             raise OSError(f"{error}") from None
         return int(n_rows)
@@ -248,20 +252,23 @@ class Database:
         They are sorted, so that the same rows give the same file. `tell` gets rows and bytes of
         each batch. An error of the stream is raised as it is.
         """
-        failures: list[Exception] = []
+        failures: list[BaseException] = []  # KeyboardInterrupt is one
 
         def guarded() -> Iterator[pa.RecordBatch]:
             try:
-                yield from stream.batches
-            except Exception as error:
+                for batch in stream.batches:
+                    tell(batch.num_rows, batch.nbytes)
+                    yield batch
+            except BaseException as error:
                 failures.append(error)
                 raise
 
         view = self.new_name()
-        self._connection.register(view, RowStream(stream.schema, guarded()).reader(tell))
+        reader = pa.RecordBatchReader.from_batches(stream.schema, guarded())
+        self._connection.register(view, reader)
         try:
             n_rows = self.write_parquet(f"SELECT * FROM {view} ORDER BY ALL", path)
-        except (duckdb.Error, OSError):
+        except (duckdb.Error, OSError, MemoryError, KeyboardInterrupt):
             if failures:
                 # Not from the database's error, which would show a text of the driver.
                 raise failures[0] from None
@@ -428,23 +435,48 @@ OWN_FAULTS = (duckdb.BinderException, duckdb.CatalogException, duckdb.ParserExce
 
 
 @contextmanager
+def _interruptible() -> Iterator[None]:
+    """Let Ctrl-C be KeyboardInterrupt: DuckDB makes a plain RuntimeError of it, and of no fault."""
+    try:
+        yield
+    except RuntimeError as error:
+        if type(error) is not RuntimeError:
+            raise
+        raise KeyboardInterrupt from None
+
+
+def _reason(error: duckdb.Error) -> str:
+    """What the database says, without its advice."""
+    return " ".join(str(error).split("\n\n")[0].split())
+
+
+def too_little_memory(what: str, error: duckdb.OutOfMemoryException) -> MemoryError:
+    """The error for work that needs more memory than the database may use, or more disk."""
+    problem = f"{what} needs more memory than the database may use: {_reason(error)}."
+    return MemoryError(
+        with_hint(
+            problem.replace("..", "."),
+            "raise `memory_limit` (half of the memory by default), or let `spill_folder` name a "
+            "folder on a disk with more space.",
+        )
+    )
+
+
+@contextmanager
 def file_errors(file: str, *, is_own: bool = False) -> Iterator[None]:
     """Turn an error of the database about a file into an `InputError`.
 
-    Without a `file`, errors pass as they are. If the statement is our own (`is_own`), so do those
-    that say that it does not fit the tables.
+    Too little memory is a MemoryError. Without a `file`, other errors pass as they are. If the
+    statement is our own (`is_own`), so do those that say that it does not fit the tables.
     """
     try:
         yield
+    except duckdb.OutOfMemoryException as error:
+        raise too_little_memory(f"reading {file or 'a table'}", error) from None
     except duckdb.Error as error:
         if not file or (is_own and isinstance(error, OWN_FAULTS)):
             raise
-        if isinstance(error, duckdb.OutOfMemoryException):
-            raise MemoryError(
-                f"reading {file} needs more memory than the database may use: {error}"
-            ) from error
-        reason = " ".join(str(error).split("\n\n")[0].split())
         raise InputError(
-            f"{file} could not be read: {reason}",
+            f"{file} could not be read: {_reason(error)}",
             hint="check that the file is complete and of the format that its name says.",
         ) from None

@@ -2,7 +2,7 @@
 
 import datetime
 import decimal
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,16 +27,6 @@ class RowStream:
     def table(self) -> pa.Table:
         """All rows at once."""
         return pa.Table.from_batches(self.batches, self.schema)
-
-    def reader(self, tell: Callable[[int, int], None]) -> pa.RecordBatchReader:
-        """The batches for a reader of Arrow; `tell` gets rows and bytes of each."""
-
-        def counted() -> Iterator[pa.RecordBatch]:
-            for batch in self.batches:
-                tell(batch.num_rows, batch.nbytes)
-                yield batch
-
-        return pa.RecordBatchReader.from_batches(self.schema, counted())
 
 
 def stream_of_arrow(reader: pa.RecordBatchReader) -> RowStream:
@@ -114,7 +104,7 @@ def _check_days(name: str, column: pa.Array) -> None:
     extremes = pyarrow.compute.min_max(counts).as_py()
     if extremes["min"] is not None and max(-extremes["min"], extremes["max"]) > last:
         raise InputError(
-            f"column {name} holds a date that is none, such as infinity.",
+            f"column {name} holds a value, such as infinity, that is not a day of the calendar.",
             hint="correct these rows where the CDM is made, or leave them out.",
         )
 

@@ -57,10 +57,23 @@ class CachedTable:
 
 
 def user_cache() -> Path:
-    """The folder in which programs of the user keep what they can make again."""
+    """The folder in which programs of the user keep what they can make again.
+
+    Raises `InputError` for an account without a home folder.
+    """
     given = os.environ.get(CACHE_VARIABLE)
     if given:
         return Path(given)
+    try:
+        return _usual_cache()
+    except RuntimeError:  # HOME is not set, and the system does not know the account
+        raise InputError(
+            "this account has no home folder, so there is no folder for tables that are kept.",
+            hint=f"name one with `cache_folder`, or set the environment variable {CACHE_VARIABLE}.",
+        ) from None
+
+
+def _usual_cache() -> Path:
     if sys.platform == "win32":
         home = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
     elif sys.platform == "darwin":
@@ -80,8 +93,8 @@ class TableStore:
     """Tables in a folder, each for at most `days` days; with 0 none is found again.
 
     Only the owner of the account can read the files, and a folder that is made here. A table is
-    deleted after the days for which it was kept, which may be more than `days`: another program
-    may be reading it.
+    deleted a day after the days for which it was kept, which may be more than `days`: another
+    program may be reading it.
 
     Raises `InputError` if the folder cannot be written to, or `days` are none.
     """
@@ -105,15 +118,14 @@ class TableStore:
         """Delete tables that are too old or have no whole document, and what killed runs left."""
         for document in self.folder.glob(f"{PREFIX}*.json"):
             key = document.stem.removeprefix(PREFIX)
-            if self._kept(key, is_for_all=True) is None:
+            # Another run may have made it again, and not yet written its document.
+            if self._kept(key, is_for_all=True) is None and not _is_young(self._file(key)):
                 self.forget(key)
         for before in ("", ".", "tmp_."):  # those of `replacing` and of DuckDB
             for file in self.folder.glob(f"{before}{PREFIX}*.parquet"):
                 # Another run may be writing it, or deleting it, too.
-                with suppress(FileNotFoundError):
-                    is_young = time.time() - file.stat().st_mtime < SECONDS_A_DAY
-                    if not (is_young or file.with_suffix(".json").exists()):
-                        file.unlink()
+                if not (_is_young(file) or file.with_suffix(".json").exists()):
+                    file.unlink(missing_ok=True)
 
     def find(self, key: str) -> CachedTable | None:
         """A table that was kept, if it is not too old and every byte of it is as it was."""
@@ -159,7 +171,7 @@ class TableStore:
     def _kept(self, key: str, *, is_for_all: bool = False) -> CachedTable | None:
         """What the document of a table says, if it is whole and not too old.
 
-        It is too old after `days` here, or `is_for_all` after the days for which it was kept.
+        It is too old after `days` here, or `is_for_all` a day after those for which it was kept.
         """
         try:
             document = parse_json(self._document(key).read_bytes())
@@ -167,7 +179,7 @@ class TableStore:
                 return None
             made = datetime.datetime.fromisoformat(document["made"])
             age = datetime.datetime.now(datetime.UTC) - made
-            most = document["days"] if is_for_all else self._days
+            most = document["days"] + 1 if is_for_all else self._days
             is_old = age.total_seconds() >= most * SECONDS_A_DAY
             kept = CachedTable(
                 self._file(key),
@@ -180,3 +192,10 @@ class TableStore:
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return None
         return None if is_old else kept
+
+
+def _is_young(file: Path) -> bool:
+    """Whether a file was written within a day."""
+    with suppress(FileNotFoundError):
+        return time.time() - file.stat().st_mtime < SECONDS_A_DAY
+    return False

@@ -1,6 +1,8 @@
 """A connection to a database: statements in its dialect, and errors that show no credentials."""
 
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from typing import Any, Self, TypeVar
 
@@ -21,8 +23,9 @@ NO_RIGHT = {"42501"}
 NO_TABLE = {"42P01", "42S02", "3F000"}
 LOST = ("08", "57P")
 FAILED_TRANSACTION = "25P02"
-"""SQLSTATE of a missing right, a missing table, (its beginning) a lost connection, and of a
-transaction in which a statement failed."""
+CANCELLED = "57014"
+"""SQLSTATE of a missing right, a missing table, (its beginning) a lost connection, of a transaction
+in which a statement failed, and of a statement that took too long or was ended by someone."""
 
 
 class Warehouse:
@@ -70,12 +73,15 @@ class Warehouse:
         except Exception as error:
             if not _is_of_a_driver(error):
                 raise
-            made, failure = None, scrubbed(error, address.secrets)
+            made, state = None, _sqlstate(error)
+            failure = scrubbed(error, address.secrets)
+        if made is None and state == CANCELLED:  # a driver asks for its types at once
+            raise _ended(address.shown, "the types of the database", failure)
         if made is None:  # outside of the handler, as in `_do`
             raise CohortError(
                 "NotConnected",
                 f"no connection to {address.shown}: {failure}",
-                hint=f"check host, database, user and network; of a password: {REMEDY}",
+                hint=f"check host, database, user and network. For a password, {REMEDY}",
                 details={"database": address.shown},
             )
         of_url = dialect_of(dialect or address.kind)
@@ -98,7 +104,7 @@ class Warehouse:
             return cls(connection, dialect_of(kind), words, secrets)
         raise CohortError(
             "NotConnected",
-            f"the given connection answers nothing: {failure}",
+            f"the given connection does not answer: {failure}",
             hint="open it anew; after an error in a transaction, call its `rollback` first.",
         )
 
@@ -166,6 +172,8 @@ class Warehouse:
         hold credentials, does not travel with it.
         """
         try:
+            if hasattr(self._connection, "adbc_cancel"):
+                return _interruptible(action, self._cancel)
             return action()
         except Exception as error:
             if not _is_of_a_driver(error):
@@ -173,10 +181,17 @@ class Warehouse:
             failure = error
         raise self._error(failure, what)
 
+    def _cancel(self) -> None:
+        """End the statement under way, where the connection can."""
+        with suppress(Exception):
+            self._connection.adbc_cancel()
+
     def _error(self, error: Exception, what: str) -> CohortError:
-        state = str(getattr(error, "sqlstate", None) or getattr(error, "pgcode", None) or "")
+        state = _sqlstate(error)
         words = scrubbed(error, self._secrets)
         self._settle("rollback")
+        if state == CANCELLED:
+            return _ended(self.shown, what, words)
         details = {"database": self.shown, "what": what, "sqlstate": state}
         if state.startswith(LOST) or not self._is_alive():
             return CohortError(
@@ -241,6 +256,39 @@ def _stream(cursor: Any, sql: str, usual: Mapping[str, str]) -> RowStream:
 def _values(row: Any) -> tuple[Any, ...]:
     """The values of a row; a connection of the user's may give mappings."""
     return tuple(row.values()) if isinstance(row, Mapping) else tuple(row)
+
+
+def _interruptible(action: Callable[[], T], cancel: Callable[[], None]) -> T:
+    """Act in another thread, so that Ctrl-C ends the action as KeyboardInterrupt.
+
+    In the main thread drivers of ADBC take Ctrl-C for a wish to cancel the statement alone.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return action()
+    with ThreadPoolExecutor(1) as other:
+        future = other.submit(action)
+        try:
+            wait([future])
+        except KeyboardInterrupt:
+            cancel()
+            raise
+        return future.result()
+
+
+def _sqlstate(error: Exception) -> str:
+    return str(getattr(error, "sqlstate", None) or getattr(error, "pgcode", None) or "")
+
+
+def _ended(shown: str, what: str, words: str) -> CohortError:
+    """The error for a statement that the server ended."""
+    return CohortError(
+        "QueryFailed",
+        f"{shown} ended the statement that read {what}: {words}",
+        hint="raise the limit of time of the account (in PostgreSQL: ALTER ROLE ... SET "
+        "statement_timeout = '1h', or options=-c%20statement_timeout%3D1h in the URL), or ask "
+        "whoever ended it.",
+        details={"database": shown, "what": what, "sqlstate": CANCELLED},
+    )
 
 
 DRIVER_ERRORS = {"Error", "ArrowException"}
