@@ -12,6 +12,7 @@ from scipy.special import expit
 from scipy.stats import norm
 
 import riskset as rs
+from riskset.data.design import Design
 from riskset.plot._overlap import smooth_density
 
 Z = 1.959963984540054
@@ -271,3 +272,19 @@ def test_too_few_controls_have_no_contours() -> None:
         )
     with pytest.raises(rs.InputError, match="`estimates` must be an Estimate"):
         rs.plot.negative_controls(found, estimates=[0.3])  # type: ignore[arg-type]
+
+
+def test_long_names_of_covariates_have_two_lines() -> None:
+    long = "condition_era group during day -365 through 0 days relative to index: Osteoarthritis"
+    longer = f"{long[:-14]}{'Degenerative disorder of the musculoskeletal system and skin ' * 2}"
+    people = rs.cohort.Population([1, 1, 0, 0])
+    values = np.array([[1.0, 3, 0, 2], [1.0, 0, 0, 0], [1.0, 2, 3, 9]])
+    x = Design.from_columns(dict(zip((long, longer, "age"), values, strict=True)))
+    axes = rs.plot.love_plot(rs.cohort.balance(x, people))
+    names = {label.get_text() for label in axes.get_yticklabels()}
+    whole = {name.replace("\n", " ") for name in names}
+    assert {long, "age"} <= whole
+    (cut,) = whole - {long, "age"}
+    assert cut.startswith("condition_era group during day -365")
+    assert cut.endswith("… of the musculoskeletal system and skin")
+    assert max(name.count("\n") for name in names) == 1

@@ -19,6 +19,7 @@ from riskset.plot._style import (
     QUIET,
     AxisLabel,
     frame,
+    in_two_lines,
     label_ends,
     short,
 )
@@ -26,7 +27,7 @@ from riskset.plot._style import (
 __all__ = ["Differences", "balance_scatter", "draw_balance_scatter", "draw_love_plot", "love_plot"]
 
 MAX_NAME = 44
-"""Longest name of a covariate, characters."""
+"""Longest line of the name of a covariate, characters."""
 MANY = 2000
 """With more points, they become pixels in a PDF or SVG file."""
 SMD = "standardised mean difference"
@@ -129,10 +130,12 @@ def draw_love_plot(
     if absolute:
         before, after = np.abs(before), np.abs(after)
     order = np.argsort(-before, kind="stable")
-    names = [short(known.names[chosen[k]], MAX_NAME) for k in order]
+    names = [in_two_lines(known.names[chosen[k]], MAX_NAME) for k in order]
     before, after = before[order], after[order]
     y = np.arange(len(names))
-    axes = canvas(ax, 4.6 + 0.075 * max(map(len, names)), 1.5 + 0.2 * len(names))
+    widest = max(len(line) for name in names for line in name.split("\n"))
+    height = 0.34 if any("\n" in name for name in names) else 0.2
+    axes = canvas(ax, 4.6 + 0.075 * widest, 1.5 + height * len(names))
     _threshold_lines(axes.axvline, known.threshold, absolute=absolute)
     axes.hlines(y, before, after, color=FAINT, linewidth=0.9, zorder=1)
     dot: dict[str, Any] = {"linestyle": "none", "markersize": 5, "clip_on": False}

@@ -1,5 +1,6 @@
 """Colours, frames and labels that all pictures share."""
 
+import textwrap
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -24,6 +25,7 @@ __all__ = [
     "STYLE",
     "AxisLabel",
     "frame",
+    "in_two_lines",
     "label_ends",
     "set_log_ticks",
     "set_ratio_axis",
@@ -66,6 +68,18 @@ class AxisLabel(NamedTuple):
 
 def short(text: str, limit: int = 26) -> str:
     return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def in_two_lines(text: str, width: int) -> str:
+    """A text on at most two lines; a longer one loses its middle.
+
+    Names of covariates of a CDM begin with an analysis and end with a concept.
+    """
+    lines = textwrap.wrap(text, width)
+    if len(lines) > 2:
+        end = textwrap.wrap(text.strip()[::-1], width - 2)[0][::-1]
+        lines = [lines[0], f"… {end}"]
+    return "\n".join(lines)
 
 
 def frame(axes: Axes, title: str | None, xlabel: str = "", ylabel: str = "") -> None:
