@@ -201,7 +201,7 @@ def test_folders_of_cohort_generator(tmp_path, rows, names):
         ("cohort_id,cohort_name\n3,a\n3,b\n", ["3"], "line 3: the cohort 3 is listed twice"),
         ("cohort_id,cohort_name\nx,a\n", ["3"], "line 2: `cohort_id` must be a whole number above"),
         ("id,cohort_name\n3,a\n", ["3"], "`cohort_id` must be .*, but it is empty or missing"),
-        ("cohort_id,cohort_name\n", ["3"], "Cohorts.csv has no row"),
+        ("cohort_id,cohort_name\n", ["3"], "Cohorts.csv has no rows"),
     ],
 )
 def test_faulty_folders(tmp_path, rows, names, message):

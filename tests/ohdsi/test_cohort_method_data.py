@@ -265,7 +265,7 @@ def test_an_archive_that_would_fill_the_disk(tmp_path, monkeypatch):
     path = write_file(tmp_path / "data.zip", population())
     free = SimpleNamespace(free=1000)
     monkeypatch.setattr("riskset.ohdsi.andromeda.disk_usage", lambda _: free)
-    with pytest.raises(rs.CohortError, match=r"data.zip needs 0.0 GB unpacked") as caught:
+    with pytest.raises(rs.CohortError, match=r"data.zip needs 0.0 GB on the disk") as caught:
         CohortMethodData(path)
     assert "spill_folder" in caught.value.hint
 

@@ -40,7 +40,7 @@ def test_rows_without_an_id_are_numbered(tmp_path):
         ("cohort_id,cohort_name\n1,nail\n", "line 2: `outcome_concept_id` must be a whole number"),
         ("cohort_id,outcome_concept_id\n1,20\n1,12\n", "line 3: the cohort_id 1 is also that of"),
         ("cohort_id,outcome_concept_id\n1,-2\n", "above 0, but it is '-2'"),
-        ("cohort_id,outcome_concept_id\n", "controls.csv has no row"),
+        ("cohort_id,outcome_concept_id\n", "controls.csv has no rows"),
     ],
 )
 def test_faulty_lists(tmp_path, text, message):

@@ -35,7 +35,7 @@ def test_values_that_cannot_be_read(tmp_path, change, message):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ([], "spec.json is not a whole specification"),
+        ([], "spec.json is not a complete specification"),
         ({}, "spec.json has no analysis that riskset can run"),
         ({"cmAnalysisList": [analysis()]}, "no cmAnalysisList or no targetComparatorOutcomesList"),
     ],

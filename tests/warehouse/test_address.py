@@ -113,7 +113,7 @@ def test_a_system_without_a_keyring(monkeypatch):
         raise keyring.errors.NoKeyringError("there is no backend")
 
     monkeypatch.setattr("keyring.get_password", fail)
-    with pytest.raises(rs.CohortError, match="could not be asked .* there is no backend") as caught:
+    with pytest.raises(rs.CohortError, match="gave no password: .*there is no backend") as caught:
         Address.of("postgresql://me@host/db", keyring="cdm")
     assert caught.value.code == "NoCredentials"
     assert "password_variable" in caught.value.hint

@@ -103,7 +103,8 @@ class AndromedaFile:
                 if len(bases) != 1:
                     raise CohortError(
                         "BadFile",
-                        f"{self.name} has {counted(len(bases), 'database')} in it, not one.",
+                        f"{self.name} has {counted(len(bases), 'database')} in it, but it must "
+                        "have one.",
                         hint=HINT,
                     )
                 kept = [one for one in members if _ending(one) == ".rds"][:1]
@@ -143,7 +144,8 @@ class AndromedaFile:
         if needed > free:
             raise CohortError(
                 "BadFile",
-                f"{self.name} needs {needed / 1e9:,.1f} GB unpacked, but the folder for it has "
+                f"{self.name} needs {needed / 1e9:,.1f} GB on the disk to be unpacked, but "
+                f"the folder for it has "
                 f"{free / 1e9:,.1f} GB left.",
                 hint="name a folder with more space as `spill_folder`.",
             )

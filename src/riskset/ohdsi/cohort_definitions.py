@@ -286,7 +286,7 @@ def read_cohort_definitions(folder: str | Path) -> tuple[CohortDefinition, ...]:
             )
         found[number] = CohortDefinition.from_json(file, id=number, name=name)
     if not found:
-        raise CohortError("BadCohortDefinition", f"{listing.name} has no row.", hint=FOLDER_HINT)
+        raise CohortError("BadCohortDefinition", f"{listing.name} has no rows.", hint=FOLDER_HINT)
     return tuple(found.values())
 
 

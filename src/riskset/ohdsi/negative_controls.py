@@ -95,7 +95,7 @@ def read_negative_controls(path: str | Path) -> tuple[NegativeControl, ...]:
     if not found:
         raise CohortError(
             "BadFile",
-            f"{Path(path).name} has no row.",
+            f"{Path(path).name} has no rows.",
             hint="it needs the columns outcome_concept_id and cohort_name.",
         )
     return tuple(found.values())

@@ -89,10 +89,10 @@ class Address:
             is_clear = False
         if not is_clear:
             raise InputError(
-                "`connection` cannot be taken apart into user, password, host, port and database.",
-                hint="a letter such as /, ?, # or @ in a user or a password is written by its "
-                "code, as %2F, %3F, %23 or %40; or name `password_variable`, which takes the "
-                "password as it is.",
+                "`connection` cannot be split into user, password, host, port and database.",
+                hint="in a user or a password, write a letter such as /, ?, # or @ by its code "
+                "(%2F, %3F, %23 or %40); or name `password_variable`, which takes the password "
+                "as it is.",
             )
         kind = _kind(parts.scheme)
         parts = parts._replace(netloc=_coded(parts.netloc))
@@ -272,7 +272,7 @@ def _from_keyring(service: str, user: str) -> str:
         reason = scrubbed(error, ())
         raise CohortError(
             "NoCredentials",
-            f"the keyring of this system could not be asked for a password: {reason}",
+            f"the keyring of this system gave no password: {reason}",
             hint="unlock it, or name `password_variable` in place of `keyring`.",
             details={"service": service, "user": user},
         ) from None

@@ -199,6 +199,6 @@ def limits(thresholds: Given | None) -> tuple[dict[str, Any], float | None]:
     if found.get("max_generalisability") in (NO_LIMIT, 999):
         found["max_generalisability"] = None
     alpha = thresholds.number("sdmAlpha")
-    thresholds.lose("attritionFractionThreshold", "riskset has no limit of attrition.")
+    thresholds.lose("attritionFractionThreshold", "riskset has no limit on attrition.")
     thresholds.rest()
     return found, alpha

@@ -131,7 +131,9 @@ def covariates(settings: Given | None, excluded: list[int]) -> dict[str, Any]:
     if listed and not settings.flag("addDescendantsToExclude", True):
         settings.note("addDescendantsToExclude", False, "riskset leaves out descendants as well.")
     for key in ("includedCovariateConceptIds", "includedCovariateIds"):
-        settings.lose(key, "riskset has no list of the only covariates to make; all are made.")
+        settings.lose(
+            key, "riskset cannot make single covariates; it makes all of the chosen analyses."
+        )
     settings.ignore("addDescendantsToExclude", "addDescendantsToInclude")
     settings.rest()
     try:

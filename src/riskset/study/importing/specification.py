@@ -144,7 +144,7 @@ def _read(path: Path) -> Mapping[str, Any]:
         raise InputError(f"{path.name} is not valid JSON: {error}.", hint=HINT) from None
     if not isinstance(content, Mapping):
         raise InputError(
-            f"{path.name} is not a whole specification: it lists no comparisons.", hint=HINT
+            f"{path.name} is not a complete specification: it lists no comparisons.", hint=HINT
         )
     return content
 
