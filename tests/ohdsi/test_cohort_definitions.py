@@ -244,7 +244,7 @@ def test_what_is_not_a_definition(tmp_path, content, message):
 def test_what_is_not_understood(cdm, criterion):
     found = CohortDefinition.from_json(definition(criterion), name="odd")
     for ask in (found.check, lambda: found.generate(cdm)):
-        with pytest.raises(rs.CohortError, match="definition of 'odd' is not understood") as caught:
+        with pytest.raises(rs.CohortError, match="definition of 'odd' cannot be read") as caught:
             ask()
         assert caught.value.code == "BadCohortDefinition"
         assert caught.value.details == {"cohort_definition_id": 1}

@@ -187,5 +187,5 @@ def test_faults_have_their_line(folder, parts, message):
 def test_a_definition_that_duckcdm_does_not_understand(folder):
     (folder / "odd.json").write_text(json.dumps(definition({"Oddity": {}})))
     parts = FILES | {"FAILURE": "definition: odd.json"}
-    with pytest.raises(rs.InputError, match="line 10.*cannot be read as a cohort definition"):
+    with pytest.raises(rs.InputError, match="line 10.*cannot be read"):
         _study(folder, **parts)

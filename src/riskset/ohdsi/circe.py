@@ -81,7 +81,7 @@ def statements_of(number: int, name: str, text: str, schema: str) -> list[str]:
     ) as error:
         raise CohortError(
             "BadCohortDefinition",
-            f"{name} cannot be read as a cohort definition: {error}",
+            f"{name} cannot be read: {error}",
             hint="export it from ATLAS again: tab Export, then JSON.",
             details={"cohort_definition_id": number},
         ) from None
