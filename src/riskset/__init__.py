@@ -20,9 +20,13 @@ if TYPE_CHECKING:
     from riskset.curves.reverse_kaplan_meier import reverse_kaplan_meier
     from riskset.data.dataset import Dataset
     from riskset.data.design import Design
+    from riskset.data.histories import EventTimes, ExposurePeriods, LastValue, RunningTotal
+    from riskset.data.history_merge import StartStopRows, merge_histories
+    from riskset.data.landmark import landmark
     from riskset.data.outcome import Outcome, Surv
     from riskset.data.readers import read_dataset
     from riskset.data.splitting import split
+    from riskset.data.time_interactions import time_interactions
     from riskset.datasets import load_rhc
     from riskset.estimators.batch import fit_each
     from riskset.estimators.blocks import Blocks
@@ -63,9 +67,13 @@ _NAMES = {
     "riskset.curves.kaplan_meier": ("KaplanMeier", "SurvivalCurve", "kaplan_meier"),
     "riskset.data.dataset": ("Dataset",),
     "riskset.data.design": ("Design",),
+    "riskset.data.histories": ("EventTimes", "ExposurePeriods", "LastValue", "RunningTotal"),
+    "riskset.data.history_merge": ("StartStopRows", "merge_histories"),
+    "riskset.data.landmark": ("landmark",),
     "riskset.data.outcome": ("Outcome", "Surv"),
     "riskset.data.readers": ("read_dataset",),
     "riskset.data.splitting": ("split",),
+    "riskset.data.time_interactions": ("time_interactions",),
     "riskset.datasets": ("load_rhc",),
     "riskset.estimators.batch": ("fit_each",),
     "riskset.estimators.blocks": ("Blocks",),
@@ -118,6 +126,8 @@ __all__ = [
     "Design",
     "DeviceError",
     "ElasticNet",
+    "EventTimes",
+    "ExposurePeriods",
     "FineGray",
     "FineGrayCV",
     "GroupTest",
@@ -127,6 +137,7 @@ __all__ = [
     "KaplanMeier",
     "L1",
     "L2",
+    "LastValue",
     "MissingDependencyError",
     "Outcome",
     "PathResult",
@@ -135,6 +146,8 @@ __all__ = [
     "Profile",
     "RisksetError",
     "RisksetWarning",
+    "RunningTotal",
+    "StartStopRows",
     "StepFunction",
     "Surv",
     "SurvivalCurve",
@@ -146,9 +159,11 @@ __all__ = [
     "gray_test",
     "impute",
     "kaplan_meier",
+    "landmark",
     "load",
     "load_rhc",
     "logrank_test",
+    "merge_histories",
     "path",
     "pool",
     "profile",
@@ -158,6 +173,7 @@ __all__ = [
     "simulate_cox",
     "simulate_finegray",
     "split",
+    "time_interactions",
 ]
 
 

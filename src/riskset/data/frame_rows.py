@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import narwhals as nw
-import numpy as np
 import pyarrow as pa
 
 from riskset._types import AnyArray, Index
@@ -26,30 +25,35 @@ class FrameRows:
         self.table: Table = as_table(native)
 
     def take(
-        self, rows: Index, columns: Mapping[str, AnyArray], same: Mapping[str, Index] | None = None
+        self, rows: Index, columns: Mapping[str, Any], same: Mapping[str, Index] | None = None
     ) -> Any:
         """The given rows, which may repeat, with `columns` set or added.
 
         Parameters
         ----------
-        columns : mapping of str to (n_rows,) array
+        columns : mapping of str to (n_rows,) array of NumPy or Arrow
             Values of the result.
         same : mapping of str to (n_rows,) int64
             Columns whose values are those of other rows than `rows`.
         """
-        names = list(self.table.columns)
         if isinstance(self._eager, pa.Table):
-            return _of_arrow(self._eager, names, rows, columns, same or {})
+            return _of_arrow(self._eager, rows, columns, same or {})
         taken = self._eager[rows]
         if self._eager.implementation.is_pandas_like():
             taken = _with_plain_index(self._eager, taken)
-        library = self._eager.implementation
         for name, places in (same or {}).items():
-            taken = _with(taken, name, self._eager.get_column(name)[places].to_native(), library)
+            taken = _with(taken, name, self._eager.get_column(name)[places].to_native())
         for name, values in columns.items():
-            made = nw.new_series(name, values, backend=library).to_native()
-            taken = _with(taken, name, made, library)
+            made = nw.from_arrow(pa.table({name: values}), backend=self._eager.implementation)
+            taken = _with(taken, name, made.get_column(name).to_native())
         return taken.to_native()
+
+    def of_columns(self, columns: Mapping[str, AnyArray]) -> Any:
+        """A frame of these columns, of the same library."""
+        made = pa.table({name: pa.array(values) for name, values in columns.items()})
+        if isinstance(self._eager, pa.Table):
+            return made
+        return nw.from_arrow(made, backend=self._eager.implementation).to_native()
 
 
 def _with_plain_index(before: Any, taken: Any) -> Any:
@@ -59,24 +63,21 @@ def _with_plain_index(before: Any, taken: Any) -> Any:
     return nw.from_native(taken.to_native().reset_index(drop=True)) if is_plain else taken
 
 
-def _with(frame: Any, name: str, column: Any, library: Any) -> Any:
+def _with(frame: Any, name: str, column: Any) -> Any:
     """A frame with a column set."""
-    if library.is_pandas_like():
+    if frame.implementation.is_pandas_like():
         column = column.set_axis(frame.to_native().index)
     return frame.with_columns(nw.from_native(column, series_only=True).alias(name))
 
 
 def _of_arrow(
-    table: "pa.Table",
-    names: list[str],
-    rows: Index,
-    columns: Mapping[str, AnyArray],
-    same: Mapping[str, Index],
+    table: "pa.Table", rows: Index, columns: Mapping[str, Any], same: Mapping[str, Index]
 ) -> "pa.Table":
+    names = table.column_names
     taken = table.select([name for name in names if name not in columns]).take(pa.array(rows))
     made = {name: taken.column(name) for name in taken.column_names}
     for name, places in same.items():
         made[name] = table.column(name).take(pa.array(places))
-    made |= {name: pa.array(np.asarray(values)) for name, values in columns.items()}
+    made |= dict(columns)
     order = [*names, *(name for name in columns if name not in names)]
     return pa.table({name: made[name] for name in order})

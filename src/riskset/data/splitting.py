@@ -142,25 +142,40 @@ class FollowUp:
     labels: CauseLabels
 
     @classmethod
-    def read(cls, data: object, asked: ColumnRoles, start: float) -> "FollowUp":
-        """Read and check the columns of a data frame."""
+    def read(
+        cls, data: object, asked: ColumnRoles, start: float, *, has_events: bool = True
+    ) -> "FollowUp":
+        """Read and check the columns of a data frame.
+
+        Unless it `has_events`, a column of events is optional, and without one nobody has any.
+        """
         frame = FrameRows(data)
         table = frame.table
-        roles = asked.find(table.columns, table.words.place)
+        known = "event" in map(str.lower, table.columns)
+        if has_events or known or asked.event is not None:
+            roles = asked.find(table.columns, table.words.place)
+        else:
+            roles = asked.find((*table.columns, "event"), table.words.place)
         if roles.entry is None and "entry" in table.columns:
             raise InputError(
                 f"{table.words.column('entry')} exists, but `entry` does not name it.",
                 hint="name it with `entry`, or rename it if it is not the start of follow-up.",
             )
-        outcome = {role: getattr(roles, role) for role in ("time", "event", "entry", "censored")}
-        only = ColumnRoles(**outcome)
+        event = roles.event if roles.event in table.columns else None
+        only = ColumnRoles(time=roles.time, event=event, entry=roles.entry, censored=roles.censored)
         columns = OutcomeColumns.read(table, only)
         assert columns.time is not None
-        assert columns.event is not None
         places = places_of(only, table.words)
-        event = event_codes(columns.event, places)
+        codes = np.zeros(table.n_rows) if columns.event is None else columns.event
         entries = entries_of(columns.time, columns.entry, start, places)
-        return cls(frame, only, entries, columns.time, event, columns.event_labels)
+        found = event_codes(codes, places)
+        return cls(frame, only, entries, columns.time, found, columns.event_labels)
+
+    @property
+    def outcome_columns(self) -> tuple[str, ...]:
+        """Columns of the result that have a role."""
+        named = (self.roles.time, self.roles.event, self.roles.entry or "entry")
+        return tuple(name for name in named if name is not None)
 
     def cut(self, cuts: object) -> Pieces:
         """Cut at common times, or at those of columns."""
@@ -169,11 +184,17 @@ class FollowUp:
 
     def pieces(self, pieces: Pieces, new: dict[str, AnyArray]) -> Any:
         """The frame with a row for each piece, and new columns."""
-        refuse_taken([*self.frame.table.columns, self.roles.entry or "entry"], new)
-        columns, same = self.event_of(pieces.row, pieces.is_last)
-        columns[str(self.roles.time)] = pieces.time
-        columns[self.roles.entry or "entry"] = pieces.entry
-        return self.frame.take(pieces.row, columns | new, same)
+        refuse_taken([*self.frame.table.columns, *self.outcome_columns], new)
+        return self.outcome_rows(pieces.row, pieces.entry, pieces.time, pieces.is_last, new)
+
+    def outcome_rows(
+        self, row: Index, entry: Rows, time: Rows, has_event: AnyArray, new: Mapping[str, Any]
+    ) -> Any:
+        """Rows of the frame with other times, censored where they are said to have no event."""
+        columns, same = self.event_of(row, has_event)
+        columns[str(self.roles.time)] = time
+        columns[self.roles.entry or "entry"] = entry
+        return self.frame.take(row, {**columns, **new}, same)
 
     def event_of(
         self, row: Index, has_event: AnyArray
@@ -182,7 +203,9 @@ class FollowUp:
 
         The first mapping has values, the second the rows from which values are taken.
         """
-        name = str(self.roles.event)
+        name = self.roles.event
+        if name is None:
+            return {}, {}
         if self.labels:
             is_censored = ~has_event | (self.event[row] == 0)
             first = int(np.argmax(self.event == 0))
