@@ -463,7 +463,12 @@ def test_the_command_line_has_ties_causes_and_elastic_nets(tmp_path):
         (["--penalty", "elasticnet", "--strengths", "3"], "elasticnet needs --l1-ratio"),
         (["--unpenalized", "x"], "--unpenalized needs a penalty"),
         (["--strengths", "3"], "--strengths"),
-        (["--penalty", "l2", "--strengths", "x"], "--strengths must be numbers"),
+        (["--penalty", "l2", "--strengths", "x"], "--strengths must be finite numbers"),
+        (["--penalty", "l2", "--strengths=-1"], "--strengths must be finite numbers"),
+        (["--sites", "a"], "--sites must be two or more"),
+        (["--tol", "0"], "--tol must be"),
+        (["--max-iter", "0"], "--max-iter must be"),
+        (["--secret-file", "none.key"], "none.key"),
     ],
 )
 def test_options_that_do_not_fit_are_refused(tmp_path, options, message):

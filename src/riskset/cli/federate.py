@@ -1,5 +1,6 @@
 """``riskset federate``: one model over several sites, by files that go back and forth."""
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -185,11 +186,15 @@ def _words(written: str | None) -> list[str]:
 
 def _number(word: str) -> float:
     try:
-        return float(word)
+        number = float(word)
+        if not 0 <= number < math.inf:
+            raise ValueError
     except ValueError:
         raise InputError(
-            f"--strengths must be numbers, but {word!r} is not a number.", hint="such as 20,10,5."
+            f"--strengths must be finite numbers of at least 0, but one is {word!r}.",
+            hint="such as 20,10,5.",
         ) from None
+    return number
 
 
 def _show(folder: Path, now: "rs.network.FederatedRound") -> None:
