@@ -102,6 +102,26 @@ def on_risk_sets(s: Scene) -> Iterator[Call]:
     yield Call("gram", "draw_mates", args)
 
 
+def exact_ties(s: Scene) -> Iterator[Call]:
+    """The exact conditional likelihood, where weights are numbers of rows."""
+    counted = np.ceil(s.risk.event_weight)
+    events = np.bincount(s.risk.group, counted, s.n_groups)
+    risk = s.risk._replace(
+        weight=frozen(np.ceil(s.risk.weight)),
+        event_weight=frozen(counted),
+        group_events=frozen(events),
+    )
+    exact_eta = frozen(s.eta.astype(np.longdouble))
+    yield Call("exact_ties", "exact_pass", (s.eta, risk, RUNTIME), (exact_eta, risk, RUNTIME))
+    mild = frozen(np.clip(s.eta - s.eta.max(), -30, 0))
+    u = frozen(np.random.default_rng(s.eta.size).normal(size=(s.eta.size, 2)))
+    if risk.order.size <= 50 or risk.own.size:
+        exact_mild = frozen(mild.astype(np.longdouble))
+        yield Call(
+            "exact_ties", "exact_products", (mild, u, risk, RUNTIME), (exact_mild, u, risk, RUNTIME)
+        )
+
+
 def with_tails(s: Scene) -> Iterator[Call]:
     """Fine and Gray's kernels: rows that stay at risk after their time, by two censoring curves."""
     risk, rng = s.risk, np.random.default_rng(s.n_groups)
@@ -467,6 +487,7 @@ CALLS = {
     f"{call.stem}.{call.name}-{name}-{k}": call
     for name, made in (
         [(name, on_risk_sets(s)) for name, s in ALL_SCENES.items()]
+        + [(name, exact_ties(s)) for name, s in ALL_SCENES.items()]
         + [(name, with_tails(s)) for name, s in ALL_SCENES.items()]
         + [(name, in_lanes(s)) for name, s in ALL_SCENES.items()]
         + [(name, logistic(s)) for name, s in ALL_SCENES.items()]

@@ -74,7 +74,7 @@ class ModelOptions:
         metavar="CODE",
         panel=MODEL,
     )
-    ties: Literal["breslow", "efron"] = option(
+    ties: Literal["breslow", "efron", "exact"] = option(
         "Treat tied event times by this method.", "breslow", panel=MODEL
     )
     censoring_ties: Literal["crr", "finegray"] | None = option(
@@ -97,9 +97,9 @@ class ModelOptions:
         options = given(self, "censoring_ties", "censoring_group", "censoring_beyond")
         if self.model == "cox":
             require(options, "--model finegray", "leave it out.")
-        elif self.ties == "efron":
+        elif self.ties != "breslow":
             raise InputError(
-                "--ties efron needs --model cox.",
+                f"--ties {self.ties} needs --model cox.",
                 hint="Fine and Gray's model treats tied events by Breslow's method.",
             )
 

@@ -7,7 +7,7 @@ costs nothing now. A pickled or saved model carries the answers and not the data
 import functools
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
@@ -238,6 +238,9 @@ class Fitted:
     def robust_covariance(self) -> Covariance:
         """Sandwich covariance of an unpenalised fit."""
         training, solution = self.training, self.training.solution
+        if training.loss.approximation is not training.loss:  # ties are exact: no scores of rows
+            unknown = np.full_like(self.covariance.finite, np.nan)
+            return replace(self.covariance, kind="robust", finite=unknown)
         return robust_covariance(
             self._limit_loss, training.design, solution.eta, self.covariance.inverse
         )

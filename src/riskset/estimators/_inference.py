@@ -461,6 +461,7 @@ class HazardModel(PredictionIntervals):
         Therneau, Grambsch & Fleming (1990), Biometrika 77, 147-160, doi:10.1093/biomet/77.1.147.
         Schoenfeld (1982), Biometrika 69, 239-241, doi:10.1093/biomet/69.1.239.
         """
+        self._check_has_row_scores("a residual")
         loss, design, eta = self._evaluated(X, y, sample_weight, strata, offset, cluster)
         if kind == "martingale":
             return residual.martingale_residuals(loss, eta)
@@ -516,12 +517,16 @@ class HazardModel(PredictionIntervals):
         Grambsch and Therneau (1994), Biometrika 81, 515-526, doi:10.1093/biomet/81.3.515.
         """
         self._defined("the test of proportional hazards")
+        self._check_has_row_scores("the test of proportional hazards")
         loss, design, eta = self._evaluated(X, y, sample_weight, strata, offset, cluster)
         test = proportionality_test(loss, design, eta, transform, robust=robust)
         residuals = partial(
             scaled_schoenfeld_residuals, loss, design, eta, self.coef_.copy(), transform
         )
         return replace(test, labels=self._columns.texts(test.names), _residuals=residuals)
+
+    def _check_has_row_scores(self, what: str) -> None:
+        """Refuse what is made of the parts that rows have in the derivative of the likelihood."""
 
     def _evaluated(
         self,

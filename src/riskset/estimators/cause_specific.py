@@ -59,7 +59,7 @@ class CauseSpecificCox(PenaltyParameters):
     ----------
     penalty : L1, L2, ElasticNet, None, or dict of cause to any of these
         One penalty for all causes, or one per cause.
-    ties : {"breslow", "efron"}
+    ties : {"breslow", "efron", "exact"}
     causes : sequence of int or str, optional
         Event codes or labels. Default: all that occur. Predicted risks are correct only if all
         causes are included.

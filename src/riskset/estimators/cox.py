@@ -3,11 +3,14 @@
 from collections.abc import Mapping
 from typing import get_args
 
-from riskset._errors import InputError
+import numpy as np
+
+from riskset._errors import InputError, NotDefinedError
 from riskset._runtime import Runtime
 from riskset.estimators._inference import HazardModel
 from riskset.estimators._input import ModelInput
 from riskset.model.cox import CoxLoss, Ties
+from riskset.model.exact_ties import ExactTiesLoss
 from riskset.model.penalty import Penalty
 
 __all__ = ["Cox"]
@@ -27,8 +30,10 @@ class Cox(HazardModel):
     ----------
     penalty : L1, L2, ElasticNet or None
         None: maximum partial likelihood.
-    ties : {"breslow", "efron"}
-        Method for tied events. Times are tied if they are exactly equal.
+    ties : {"breslow", "efron", "exact"}
+        Method for tied events. Times are tied if they are exactly equal. "exact": the conditional
+        likelihood of who has the events of a time, given how many there are. With `strata` in the
+        fit, this is conditional logistic regression; see Notes.
     cause : int or str, optional
         Code or label of the event of interest. All other events are censored (the cause-specific
         hazard). Optional if codes are 0 and 1.
@@ -91,6 +96,20 @@ class Cox(HazardModel):
     n_features_in_, feature_names_in_
         Columns of X at the fit.
 
+    Notes
+    -----
+    With ``ties="exact"``, the likelihood of the m events D among the rows R at risk at a time is
+
+    .. math::
+        \frac{\prod_{i \in D} e^{\eta_i}}
+             {\sum_{S \subseteq R, |S| = m} \prod_{j \in S} e^{\eta_j}}
+
+    as in R's ``coxph(ties="exact")``. If all rows have the same time and each matched set is a
+    stratum, it is the likelihood of R's ``clogit``, with any number of cases in a set. It takes
+    time like the rows at risk times the tied events. Weights are whole numbers and stand for equal
+    rows. Predicted hazards are Breslow's at these coefficients, as in R. There is no robust
+    variance, and there are no residuals, bootstrap, cross-validation, `Blocks` or GPU.
+
     See Also
     --------
     riskset.path : solutions for many strengths of the penalty.
@@ -101,6 +120,8 @@ class Cox(HazardModel):
     Breslow (1974), Biometrics 30, 89-99, doi:10.2307/2529620.
     Efron (1977), Journal of the American Statistical Association 72, 557-565,
     doi:10.1080/01621459.1977.10480613.
+    Exact ties: Gail, Lubin and Rubinstein (1981), Biometrika 68, 703-707,
+    doi:10.1093/biomet/68.3.703.
     Coordinate descent: Genkin, Lewis and Madigan (2007), Technometrics 49, 291-304,
     doi:10.1198/004017007000000245. Suchard, Simpson, Zorych, Ryan and Madigan (2013), ACM
     Transactions on Modeling and Computer Simulation 23(1), 10, doi:10.1145/2414416.2414791. Yang,
@@ -141,7 +162,51 @@ class Cox(HazardModel):
         return {**super()._options(), "ties": get_args(Ties)}
 
     def _loss(self, data: ModelInput, runtime: Runtime) -> CoxLoss:
-        return CoxLoss(data.outcome, self.ties, runtime)
+        if self.ties != "exact":
+            return CoxLoss(data.outcome, self.ties, runtime)
+        outcome = data.outcome
+        fractions = np.flatnonzero(outcome.weight != np.floor(outcome.weight))
+        if fractions.size:
+            row = int(fractions[0])
+            raise InputError(
+                f"the weight of row {row:,} is {outcome.weight[row]:g}, but with `ties='exact'` "
+                "weights must be whole numbers.",
+                hint="a weight stands for as many equal rows; use `ties='efron'` for other "
+                "weights.",
+            )
+        if outcome.cluster is not None:
+            raise InputError(
+                "`ties='exact'` has no robust variance, which `cluster` asks for: the likelihood "
+                "of tied events is not a sum over rows.",
+                hint="leave out `cluster`, or use `ties='efron'`.",
+            )
+        return ExactTiesLoss(outcome, self.ties, runtime)
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.ties == "exact":
+            for name, value in (("solver", "ccd"), ("device", "cuda")):
+                if getattr(self, name) == value:
+                    raise InputError(
+                        f"{name}={value!r} does not fit `ties='exact'`.",
+                        hint=f"leave out `{name}`.",
+                    )
+
+    def _check_can_repeat(self, what: str) -> None:
+        super()._check_can_repeat(what)
+        if self.ties == "exact":
+            raise InputError(
+                f"{what} is not available for `ties='exact'`.",
+                hint="use `ties='efron'`, which is close to it.",
+            )
+
+    def _check_has_row_scores(self, what: str) -> None:
+        if self.ties == "exact":
+            raise NotDefinedError(
+                f"{what} is not defined for `ties='exact'`: the likelihood of tied events is not "
+                "a sum over rows.",
+                hint="fit with `ties='efron'`.",
+            )
 
     def _block_censoring(self) -> None:
         if self.ties != "breslow":

@@ -189,19 +189,20 @@ def _second_moments(loss: Loss, design: Design, expected: Rows, columns: Index) 
     """Size of what the information may be lost in, in stored units.
 
     Without late entry it has all digits, unless it is rounding of the numbers themselves. With late
-    entry it is a difference of second moments within strata (`Loss.information`).
+    entry it is a difference of second moments within strata (`Loss.information`), and where ties
+    are exact, one of moments of sums.
     """
     raw = design.cross(expected, columns, runtime=loss.runtime, power=2)
     out = rounding_of(raw)
-    if not loss.risk.own.size:
+    if not loss.risk.own.size and loss.largest_tie == 1:
         return out
     if loss.outcome.n_strata == 1:
         first = design.cross(expected, columns, runtime=loss.runtime)
         about_mean = raw - first**2 / (float(expected.sum()) or 1.0)
-        return np.maximum(out, about_mean)
+        return np.maximum(out, loss.largest_tie * about_mean)
     for block in column_blocks(design.n_rows, columns):
         z = centred_within_strata(design.stored(columns[block]), loss.outcome, expected)
-        out[block] = np.maximum(out[block], expected @ z**2)
+        out[block] = np.maximum(out[block], loss.largest_tie * (expected @ z**2))
     return out
 
 

@@ -3,7 +3,7 @@
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, NamedTuple, Self
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +30,7 @@ __all__ = [
     "in_blocks",
 ]
 
-Ties = Literal["breslow", "efron"]
+Ties = Literal["breslow", "efron", "exact"]
 
 CHUNK_ROWS = 4096
 MAX_EVEN_WEIGHT_RATIO = 100.0
@@ -98,6 +98,10 @@ class OutcomeLikelihood:
     def n_events(self) -> float:
         return self.outcome.sum_events
 
+    @property
+    def largest_tie(self) -> int:
+        return 1
+
 
 class PartialLikelihood(OutcomeLikelihood):
     """What the partial likelihoods have in common: see `loss.Loss`."""
@@ -112,9 +116,6 @@ class PartialLikelihood(OutcomeLikelihood):
             return False
         weight = weight[self.outcome.is_event & (weight > 0)]
         return bool(weight.size and weight.max() > MAX_EVEN_WEIGHT_RATIO * weight.min())
-
-    def as_partial(self) -> Self:
-        return self
 
     def intercept_drift(self, now: Evaluation) -> float:
         return 0.0
@@ -173,6 +174,15 @@ class CoxLoss(PartialLikelihood):
 
     def in_limit(self, z: Rows, slack: Rows) -> "CoxLoss":
         return self.restricted(*attaining_peaks(self.risk, self.tails, z, slack))
+
+    @property
+    def approximation(self) -> "CoxLoss":
+        """A likelihood of about the same curvature that is made of sums over risk sets."""
+        return self
+
+    def as_partial(self) -> "CoxLoss":
+        """A partial likelihood with the same directions of recession."""
+        return self
 
     def counting_draws(self) -> "CoxLoss":
         return self

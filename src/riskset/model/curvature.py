@@ -70,6 +70,8 @@ def sampled_information(
     O(non-zeros of the columns + n_samples q^2 / 64) for binary columns. Fixed points of
     low-discrepancy sequences take the place of random numbers: same input, same bits.
     """
+    if loss.approximation is not loss:
+        loss, now = loss.approximation, None
     risk, sums = loss.risk, sums or HostSums(design, loss.runtime)
     # Beyond MAX_ETA_SPAN below its maximum a row weighs nothing in the model, and exp is safe.
     least = float(eta.max()) - 0.9 * MAX_ETA_SPAN

@@ -32,6 +32,7 @@ class CurvatureMap:
     @classmethod
     def at(cls, loss: Loss, columns: WorkingColumns, eta: Rows) -> "CurvatureMap":
         """The map where the linear predictors are `eta`."""
+        loss = loss.approximation
         now = loss.evaluate(eta)
         first, square = columns.moments(now.expected)
         pooled = square - first**2 / max(float(now.expected.sum()), 1e-300)

@@ -128,7 +128,7 @@ class DeviceLoss:
     @staticmethod
     def can_be_made(loss: Loss) -> bool:
         """Whether this likelihood has the form that the kernels are written for."""
-        return not (loss.has_intercept or loss.is_limit)
+        return not (loss.has_intercept or loss.is_limit or loss.approximation is not loss)
 
     # ------------------------------------------------------------------------------ preparation
 

@@ -77,6 +77,13 @@ class FineGrayLoss(PartialLikelihood):
     def in_limit(self, z: Rows, slack: Rows) -> "FineGrayLoss":
         return self.restricted(*attaining_peaks(self.risk, self.tails, z, slack))
 
+    @property
+    def approximation(self) -> "FineGrayLoss":
+        return self
+
+    def as_partial(self) -> "FineGrayLoss":
+        return self
+
     def counting_draws(self) -> "FineGrayLoss":
         if self.censoring.weights == "case":
             return self

@@ -159,6 +159,10 @@ class LogisticLoss(OutcomeLikelihood):
 
         return in_blocks(design.n_rows, columns, dense)
 
+    @property
+    def approximation(self) -> "LogisticLoss":
+        return self
+
     def counting_draws(self) -> "LogisticLoss":
         return self
 

@@ -109,6 +109,17 @@ class Loss(Protocol):
         """
 
     @property
+    def largest_tie(self) -> int:
+        """Most rows that one term chooses together: 1, unless ties are exact."""
+
+    @property
+    def approximation(self) -> "Loss":
+        """A likelihood of about the same curvature that is made of sums over risk sets.
+
+        Itself if it is one. Samples and products of the curvature are made of it.
+        """
+
+    @property
     def has_intercept(self) -> bool:
         """Whether an intercept is part of the model, profiled out (`LogisticLoss`)."""
 

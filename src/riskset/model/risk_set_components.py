@@ -18,11 +18,17 @@ FEW_ROWS = 64
 def informative_columns(design: Design, loss: Loss) -> NDArray[np.bool_]:
     """Columns (p,) that vary among rows ever at risk together; the others drop out."""
     known = np.zeros(design.n_features, dtype=bool)
+    loss = _compared(loss)
     if not loss.is_limit:
         known = _varying_by_count(design, loss.risk)
     if known.all():
         return known
     return known | varying(design, *components(loss), loss.runtime)
+
+
+def _compared(loss: Loss) -> Loss:
+    """The likelihood whose risk sets say who is compared with whom."""
+    return loss if loss.has_intercept else loss.as_partial()
 
 
 def _varying_by_count(design: Design, risk: RiskSets) -> NDArray[np.bool_]:
@@ -50,6 +56,7 @@ def components(loss: Loss) -> tuple[Index, Index]:
     A covariate that is constant within every component drops out of the likelihood. A row may be
     named more than once.
     """
+    loss = _compared(loss)
     has_events = loss.risk.group_events > 0
     if not loss.risk.own.size and not loss.tails:
         return _nested_components(loss.risk, has_events)

@@ -13,7 +13,7 @@ from riskset._types import Index, RiskSets, Rows, Tail
 from riskset.data.risk_order import by_level
 from riskset.kernels import separation_cpu as kernels
 
-__all__ = ["attaining_peaks", "peaks", "ranges_after", "ranges_at_risk"]
+__all__ = ["attaining_peaks", "peaks", "pieces", "ranges_after", "ranges_at_risk"]
 
 
 def ranges_at_risk(risk: RiskSets, rows: Index | None = None) -> tuple[Index, Index]:
@@ -100,10 +100,10 @@ def _attaining(
 ) -> RiskSets:
     """What is left of risk sets: each row where its z reaches the peak."""
     rows, begin, stop = kernels.attaining(z[sets.order], peak, own, end)
-    return _pieces(sets, rows, begin, stop, own)
+    return pieces(sets, rows, begin, stop, own)
 
 
-def _pieces(risk: RiskSets, rows: Index, begin: Index, stop: Index, own: Index) -> RiskSets:
+def pieces(risk: RiskSets, rows: Index, begin: Index, stop: Index, own: Index) -> RiskSets:
     """Risk sets of row pieces: position `rows[k]` is at risk in groups begin[k] to stop[k]."""
     has_event = (risk.event_weight[rows] > 0) & (begin == own[rows])
     # An event's piece must stand in its own group; the others may stand where they begin.

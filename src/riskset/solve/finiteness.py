@@ -21,6 +21,9 @@ left; or 0, with r what is left of g after subtracting a combination of ``x_even
 weights that are not negative, as a linear programme finds (its dual). The proof of Bach (2010) and
 of Sun and Tran-Dinh (2019) that a minimum exists nearby asks for as much, up to a constant.
 
+Where ties are exact, a term chooses a set of m rows, its numbers are sums over the set, and ranges
+are up to m times those of the rows.
+
 Rounding is part of r. Every sum is one of products whose sizes are known, and the numbers of a
 column are no larger than its range (0 or its mean stands in it), so with
 :math:`\gamma = 4 u (n + c)` an error is at most :math:`\gamma` times the sum of the sizes.
@@ -92,8 +95,12 @@ class RoundingBounds(NamedTuple):
     def of(cls, loss: Loss, reach: Features, drift: float = 0.0) -> "RoundingBounds":
         """Of a likelihood."""
         unit = 4 * EPSILON * (loss.outcome.n_rows + EXTRA_OPERATIONS)
-        n_events = float(loss.risk.event_weight.sum())
-        return cls(unit, reach, n_events, bool(loss.risk.own.size or loss.tails), drift)
+        n_events, is_difference = float(loss.risk.event_weight.sum()), bool(loss.tails)
+        if loss.approximation is not loss:
+            # Each row, once for each unit of its weight, takes part in a few recursions.
+            n_counted = float(loss.risk.weight.sum()) + loss.largest_tie
+            unit, is_difference = 32 * EPSILON * (n_counted + EXTRA_OPERATIONS), True
+        return cls(unit, reach, n_events, bool(is_difference or loss.risk.own.size), drift)
 
 
 class ScoreAndInformation(NamedTuple):
@@ -249,7 +256,7 @@ class ProofFrame:
             design, at = Design.from_dense(x @ transform), np.arange(columns.size)
             transform = transform / design.scale
             # Twice: the columns of a design are centred once more.
-            reach = 2 * (np.abs(x) @ np.abs(transform)).max(axis=0)
+            reach = 2 * loss.largest_tie * (np.abs(x) @ np.abs(transform)).max(axis=0)
             ranges = extents(design, loss, at)[0] + EPSILON * columns.size * reach
             free = FreeColumns.at(design, loss, eta, at)
         rounding = RoundingBounds.of(loss, reach, loss.intercept_drift(now))
@@ -274,8 +281,11 @@ class ProofFrame:
 
 
 def widest(loss: Loss, x: Rows) -> float:
-    """Largest range of numbers (n,) over the rows of a stratum that are at risk at all."""
-    return _extent(loss, x, _used(loss))[0]
+    """Largest range of numbers (n,) over the rows of a stratum that are at risk at all.
+
+    If a term chooses several rows, of their sums.
+    """
+    return loss.largest_tie * _extent(loss, x, _used(loss))[0]
 
 
 def _extent(loss: Loss, x: Rows, used: NDArray[np.bool_] | None) -> tuple[float, float]:
@@ -295,12 +305,12 @@ def _extent(loss: Loss, x: Rows, used: NDArray[np.bool_] | None) -> tuple[float,
 
 
 def extents(design: Design, loss: Loss, columns: Index) -> tuple[Features, Features]:
-    """Range and largest size (q,) of each of some columns, in stored units."""
+    """Range and largest size (q,) of each of some columns, in stored units, or of sums as above."""
     ranges, sizes = np.ones((2, columns.size))
     used = _used(loss)
     for k in np.flatnonzero(~design.is_binary[columns]):
         ranges[k], sizes[k] = _extent(loss, design.stored_column(int(columns[k])), used)
-    return ranges, sizes
+    return loss.largest_tie * ranges, loss.largest_tie * sizes
 
 
 def _used(loss: Loss) -> NDArray[np.bool_] | None:
