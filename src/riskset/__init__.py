@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from riskset.curves.bands import ConfidenceBand
     from riskset.curves.comparison import GroupTest, gray_test, logrank_test
     from riskset.curves.kaplan_meier import KaplanMeier, SurvivalCurve, kaplan_meier
+    from riskset.curves.max_combo import MaxComboTest, max_combo_test
+    from riskset.curves.pairwise import PairwiseTests, pairwise_logrank_test
     from riskset.curves.reverse_kaplan_meier import reverse_kaplan_meier
     from riskset.data.dataset import Dataset
     from riskset.data.design import Design
@@ -64,6 +66,8 @@ _NAMES = {
     "riskset.curves.bands": ("ConfidenceBand",),
     "riskset.curves.comparison": ("GroupTest", "gray_test", "logrank_test"),
     "riskset.curves.reverse_kaplan_meier": ("reverse_kaplan_meier",),
+    "riskset.curves.max_combo": ("MaxComboTest", "max_combo_test"),
+    "riskset.curves.pairwise": ("PairwiseTests", "pairwise_logrank_test"),
     "riskset.curves.kaplan_meier": ("KaplanMeier", "SurvivalCurve", "kaplan_meier"),
     "riskset.data.dataset": ("Dataset",),
     "riskset.data.design": ("Design",),
@@ -138,8 +142,10 @@ __all__ = [
     "L1",
     "L2",
     "LastValue",
+    "MaxComboTest",
     "MissingDependencyError",
     "Outcome",
+    "PairwiseTests",
     "PathResult",
     "PooledEstimates",
     "Predictions",
@@ -164,6 +170,8 @@ __all__ = [
     "load_rhc",
     "logrank_test",
     "merge_histories",
+    "max_combo_test",
+    "pairwise_logrank_test",
     "path",
     "pool",
     "profile",

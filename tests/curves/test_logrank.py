@@ -105,13 +105,14 @@ def test_a_weight_of_two_is_the_row_twice(rng, of):
 @pytest.mark.parametrize("of", TESTS)
 def test_weights_that_count_nothing_are_refused(of):
     y, group = rs.Surv([1, 2, 3, 4], [1, 1, 0, 1]), list("abab")
+    counts = {"variance": "counts"} if of is rs.logrank_test else {}
     with pytest.raises(rs.InputError, match=r"`weight` must be whole.*1 of 4 rows is not.*0\.5"):
-        of(y, group, weight=[1, 0.5, 2, 1])
+        of(y, group, weight=[1, 0.5, 2, 1], **counts)
     data = rs.Dataset.from_frame(
         pd.DataFrame({"time": [1, 2, 3], "event": [1, 1, 0], "w": [0.5, 1, 2]}), weight="w"
     )
     with pytest.raises(rs.InputError, match="must be whole"):
-        of(data, list("aba"))
+        of(data, list("aba"), **counts)
     with pytest.raises(rs.InputError, match="must not be negative"):
         of(y, group, weight=[1, -1, 2, 1])
 

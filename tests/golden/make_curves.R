@@ -1,15 +1,6 @@
 # Writes curves.json: intervals, clustered standard errors and tests of curves, by R's survival. Run in this folder.
 suppressMessages(library(survival))
-json<-function(x){
-  if(is.list(x)){
-    parts<-vapply(x,json,"")
-    if(is.null(names(x))) return(paste0("[",paste(parts,collapse=","),"]"))
-    return(paste0("{",paste0('"',names(x),'":',parts,collapse=","),"}"))
-  }
-  if(is.matrix(x)) return(json(lapply(seq_len(nrow(x)),function(i) x[i,])))
-  value<-if(is.character(x)) paste0('"',x,'"') else ifelse(is.na(x),"null",sprintf("%.15g",as.numeric(x)))
-  if(length(value)==1&&is.null(attr(x,"array"))) value else paste0("[",paste(value,collapse=","),"]")
-}
+source("json.R")
 lung<-read.csv("lung.csv"); mgus<-read.csv("mgus2.csv")
 kinds<-c(log="log",loglog="log-log",plain="plain",logit="logit",arcsine="arcsin")
 at<-c(5,100,365,700)
@@ -30,7 +21,17 @@ clustered<-list(
 mgus$id<-seq_len(nrow(mgus)); f<-survfit(Surv(time,factor(event,0:2))~1,mgus,weights=weight,id=id,influence=1); i<-findInterval(c(12,60,120,240),f$time)
 errors<-sapply(2:3,function(k) sqrt(colSums(rowsum(mgus$weight*f$influence.pstate[,i+1,k],mgus$cluster)^2)))
 clustered$mgus2<-list(times=c(12,60,120,240),incidence=t(f$pstate[i,2:3]),incidence_error=t(errors))
+# Tests: survdiff, and the robust score test of coxph with weights that are not counts.
+tests<-function(f) list(chisq=f$chisq,observed=if(is.matrix(f$obs)) rowSums(f$obs) else f$obs,expected=if(is.matrix(f$exp)) rowSums(f$exp) else f$exp,variance=f$var)
+lung$ecog<-pmin(lung$ph.ecog,2); lung$ipw<-1+(lung$age%%7)/3
+rhos<-c(zero=0,half=0.5,one=1,minus=-1)
+logrank<-list(plain=lapply(rhos,function(r) tests(survdiff(Surv(time,event)~ecog,lung,rho=r))),
+  strata=lapply(rhos,function(r) tests(survdiff(Surv(time,event)~ecog+strata(sex),lung,rho=r))))
+robust<-list(weights=coxph(Surv(time,event)~factor(ecog),lung,weights=ipw,ties="breslow",robust=TRUE)$rscore,
+  cluster=coxph(Surv(time,event)~factor(ecog),lung,weights=ipw,cluster=inst,ties="breslow")$rscore,
+  strata=coxph(Surv(time,event)~factor(ecog)+strata(sex),lung,weights=ipw,cluster=inst,ties="breslow")$rscore,
+  start_stop=coxph(Surv(start,stop,event)~transplant,heart,cluster=id,ties="breslow")$rscore)
 out<-list(versions=list(R=R.version.string,survival=as.character(packageVersion("survival"))),
   intervals=list(times=at,survival=survival,incidence_times=c(12,60,120,240),incidence=incidence),
-  clustered=clustered)
+  clustered=clustered,logrank=logrank,robust=robust)
 writeLines(json(out),"curves.json")

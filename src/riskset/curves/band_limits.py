@@ -77,7 +77,7 @@ def stays_in_strip(limit: float, first: float, last: float) -> float:
             return np.ones(n_terms)
         z = (-frequency * variance + 1j * limit) / np.sqrt(2.0 * variance)
         beyond = np.exp(-(limit**2) / (2.0 * variance)) * (turn * wofz(z)).real
-        return np.exp(-0.5 * frequency**2 * variance) - beyond
+        return np.asarray(np.exp(-0.5 * frequency**2 * variance) - beyond)
 
     terms = np.exp(-0.5 * frequency**2 * duration) * cosine(first) * cosine(1.0 - last)
     return float(np.sqrt(2.0 * np.pi) / limit * terms.sum())

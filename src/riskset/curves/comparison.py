@@ -1,7 +1,7 @@
 """Tests between groups: Gray's test of cumulative incidence and the log-rank test of hazards."""
 
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, replace
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,17 +10,30 @@ from scipy.special import chdtrc
 from riskset._errors import InputError
 from riskset._types import Index, Rows
 from riskset.curves.followup import Followup, own_cause, split
-from riskset.curves.logrank import logrank_sums
+from riskset.curves.kaplan_meier import choose_variance
+from riskset.curves.logrank import EventTimes, TimeWeight, Weighting, logrank_sums
 from riskset.data.causes import cause_code
-from riskset.data.checks import Places, complain_rows
+from riskset.data.checks import Places, as_numbers, complain_rows
 from riskset.infer.variance import generalized_inverse
 
-__all__ = ["GroupTest", "gray_test", "logrank_test"]
+__all__ = [
+    "ComparedRows",
+    "GroupTest",
+    "TestVariance",
+    "checked_time_weight",
+    "gray_test",
+    "group_test",
+    "logrank_test",
+]
 
 Square = NDArray[np.float64]
+TestVariance = Literal["auto", "counts", "robust"]
 
 MAX_GROUPS = 10_000
 """More groups have a matrix of variances that fills the memory."""
+
+MAX_GROUPS_ROBUST = 1_000
+"""The robust variance takes a time that grows with rows and the second power of their number."""
 
 MAX_GROUPS_OF_GRAY = 1_000
 """Gray's variance takes a time that grows with the third power of their number at every event."""
@@ -46,9 +59,12 @@ class GroupTest:
     variance : (n_groups, n_groups) float64
         Covariance of `score`.
     n_rows, n_events : (n_groups,) int64
-        Rows and events of the cause in each group. A row of weight 2 counts as two.
+        Rows and events of the cause in each group. A row of weight 2 counts as two, unless the
+        variance is robust, which does not take weights for counts.
     method : str
         Name of the test, such as "log-rank test".
+    is_robust : bool
+        Whether the variance is that of influences of rows or clusters.
 
     Examples
     --------
@@ -69,11 +85,65 @@ class GroupTest:
     n_rows: NDArray[np.int64]
     n_events: NDArray[np.int64]
     method: str
+    is_robust: bool = False
 
     @property
     def p_value(self) -> float:
         """Upper tail probability. NaN without degrees of freedom."""
         return float(chdtrc(self.df, self.statistic)) if self.df > 0 else float("nan")
+
+    def trend(self, scores: object = None) -> "GroupTest":
+        r"""Test for a trend over ordered groups, with one degree of freedom.
+
+        .. math:: (a'z)^2 / a'Va
+
+        with the scores a of the groups, z the `score` and V its `variance`.
+
+        Parameters
+        ----------
+        scores : (n_groups,) numbers, optional
+            Scores of `groups`, such as doses. Default: 1, 2, ..., in the order of `groups`. Their
+            origin and unit do not matter.
+
+        Returns
+        -------
+        GroupTest
+            `statistic` and `df` are those of the trend, everything else is kept. Groups that cannot
+            be compared have no degree of freedom.
+
+        Raises
+        ------
+        InputError
+            If there is not one score for each group, or all are equal.
+
+        References
+        ----------
+        Tarone (1975), Biometrika 62, 679-682, doi:10.1093/biomet/62.3.679.
+
+        Examples
+        --------
+        >>> import riskset as rs
+        >>> y = rs.Surv([5.0, 6.0, 3.0, 4.0, 1.0, 2.0], [1, 1, 1, 1, 1, 1])
+        >>> test = rs.logrank_test(y, ["0 mg", "0 mg", "10 mg", "10 mg", "50 mg", "50 mg"])
+        >>> dose = test.trend([0, 10, 50])
+        >>> dose.method, dose.df, round(dose.statistic, 4)
+        ('log-rank test for trend', 1, 7.0313)
+        """
+        n_groups = len(self.groups)
+        given = np.arange(n_groups) + 1.0
+        if scores is not None:
+            given = as_numbers(scores, "scores", n_groups, Places(row_name=lambda i: f"group {i}"))
+        if (given == given[0]).all():
+            raise InputError(
+                f"`scores` are all {given[0]:g}, so there is no trend over them.",
+                hint="give the groups different scores, such as doses.",
+            )
+        a = (given - given.mean()) / np.abs(given - given.mean()).max()
+        spread, size = float(a @ self.variance @ a), float(a**2 @ self.variance.diagonal())
+        known = spread > NO_DIFFERENCE * size
+        statistic = float(a @ self.score) ** 2 / spread if known else 0.0
+        method = f"{self.method} for trend"
+        return replace(self, statistic=statistic, df=int(known), method=method)
 
 
 class Counts(NamedTuple):
@@ -154,7 +224,13 @@ def gray_test(
     >>> test.df, test.score.round(3).tolist()
     (1, [1.1, -1.1])
     """
-    rows, stratum = _read(y, group, weight, strata, MAX_GROUPS_OF_GRAY)
+    rows, stratum = Followup.read_stratified(y, group, weight, strata)
+    _check_groups(rows, MAX_GROUPS_OF_GRAY)
+    _check_counts(
+        rows,
+        "for other weights, such as those of inverse probabilities, compare cause-specific hazards "
+        "with `riskset.logrank_test`.",
+    )
     if rows.entry is not None and rows.entry.max() >= rows.time.min():
         n_late = int(np.count_nonzero(rows.entry >= rows.time.min()))
         raise InputError(
@@ -172,7 +248,8 @@ def gray_test(
             variance += more_variance
     inverse = generalized_inverse(variance)
     method = "Gray's test" if rho == 0 else f"Gray's test with rho = {rho:g}"
-    return _result(rows, code, inverse.form(score), inverse.rank, score, variance, method)
+    compared = ComparedRows(rows, stratum, code, is_robust=False)
+    return group_test(compared, (inverse.form(score), inverse.rank), (score, variance), method)
 
 
 def logrank_test(
@@ -183,44 +260,74 @@ def logrank_test(
     weight: object = None,
     strata: object = None,
     rho: float = 0.0,
+    gamma: float = 0.0,
+    weighting: Weighting = "fleming-harrington",
+    variance: TestVariance = "auto",
+    cluster: object = None,
 ) -> GroupTest:
-    r"""Perform the log-rank test of equal hazards, or a test of its :math:`G^\rho` family.
+    r"""Perform the log-rank test of equal hazards, or one that weighs early or late times more.
 
-    .. math:: z_g = \sum_t S(t-)^\rho \left( d_g(t) - d(t) \frac{Y_g(t)}{Y(t)} \right)
+    .. math:: z_g = \sum_t K(t) \left( d_g(t) - d(t) \frac{Y_g(t)}{Y(t)} \right), \qquad
+        K(t) = S(t-)^\rho (1 - S(t-))^\gamma
 
-    where S is the Kaplan-Meier curve of all groups together (in each stratum). The variance is
-    hypergeometric, as in R's ``survdiff``. rho = 1 is the Peto-Peto version of the Wilcoxon test.
+    where S is the Kaplan-Meier curve of all groups together (in each stratum). rho = gamma = 0 is
+    the log-rank test, and rho = 1 the Peto-Peto version of the Wilcoxon test, as in R's
+    ``survdiff``.
 
     Parameters
     ----------
     y : (n,) structured array, `Outcome` or `Dataset`
         `riskset.Surv`. With ``entry``, rows are at risk in (entry, time]. The case weights of an
-        `Outcome` or a `Dataset` are used; their strata only if passed as `strata`.
+        `Outcome` or a `Dataset` are used; their strata and clusters only if passed.
     group : (n,) labels
         Group of each row; at least two groups.
     cause : int or str, optional
         Code or label of the event. All other events are censored, so with competing events the test
         compares cause-specific hazards. Default: as for `gray_test`.
-    weight, strata, rho
+    weight : (n,) numbers >= 0, optional
+        Case weights: whole numbers of rows, or others such as inverse probabilities of treatment
+        (treated as known). 0 removes a row.
+    strata
         As for `gray_test`.
+    rho, gamma : float
+        Powers of K (Fleming & Harrington). A positive rho gives more weight to early differences, a
+        positive gamma to late ones.
+    weighting : {"fleming-harrington", "gehan-wilcoxon", "tarone-ware"}
+        "gehan-wilcoxon": K(t) = Y(t). "tarone-ware": :math:`K(t) = \sqrt{Y(t)}`. Both depend on
+        censoring. They take no powers.
+    variance : {"auto", "counts", "robust"}
+        "counts": hypergeometric, with a weight of 2 as two rows. "robust": the sum of squares of
+        the influences of rows, or clusters, on the scores,
+        :math:`w_i \int K (1_{i \in g} - Y_g / Y) \, dM_i`. Without weights of time this is the
+        robust score test of a Cox model of the groups with Breslow ties (R's ``coxph``).
+        "auto": "robust" if there are clusters or a weight is not a whole number, otherwise
+        "counts".
+    cluster : (n,) labels, optional
+        Rows that belong together, such as the rows of one person or the members of a matched set.
 
     Returns
     -------
     GroupTest
+        Its method `trend` tests for a trend over ordered groups.
 
     Raises
     ------
     InputError
-        If there is only one group or more than 10,000, a weight is not a whole number, or no row
-        has an event of the cause.
+        If there is only one group or more than 10,000 (1,000 with the robust variance), no row has
+        an event of the cause, gamma is negative, arguments exclude each other, or "counts" is asked
+        for with a weight that is not a whole number.
 
     Notes
     -----
-    Time is O(n K + K^3) for n rows and K groups.
+    Time is O(n K + K^3) for n rows and K groups, and O(n K^2) with the robust variance.
 
     References
     ----------
     Harrington & Fleming (1982), Biometrika 69, 553-566, doi:10.1093/biomet/69.3.553.
+    Tarone & Ware (1977), Biometrika 64, 156-160, doi:10.1093/biomet/64.1.156.
+    Gehan (1965), Biometrika 52, 203-223, doi:10.1093/biomet/52.1-2.203.
+    Lin & Wei (1989), Journal of the American Statistical Association 84, 1074-1078,
+    doi:10.1080/01621459.1989.10478874.
 
     Examples
     --------
@@ -228,36 +335,92 @@ def logrank_test(
     >>> y = rs.Surv([1.0, 2.0, 3.0, 4.0], [True, True, True, True])
     >>> round(rs.logrank_test(y, ["a", "b", "a", "b"]).statistic, 6)
     0.615385
+    >>> late = rs.logrank_test(y, ["a", "b", "a", "b"], rho=0, gamma=1)
+    >>> late.method, round(late.statistic, 6)
+    ('Fleming-Harrington test with rho = 0, gamma = 1', 0.363636)
     """
-    rows, stratum = _read(y, group, weight, strata, MAX_GROUPS)
-    code = _check(rows, own_cause(y) if cause is None else cause)
-    sums = logrank_sums(rows, stratum, code, rho)
-    names = {0.0: "log-rank test", 1.0: "Peto-Peto test"}
-    method = names.get(float(rho), f"G-rho test with rho = {rho:g}")
-    return _result(rows, code, *sums.statistic(), sums.score, sums.variance, method)
+    time_weight = checked_time_weight(rho, gamma, weighting)
+    compared = ComparedRows.read(y, group, cause, (weight, strata, cluster), variance)
+    rows, code = compared.rows, compared.cause
+    times = EventTimes.build(rows, compared.stratum, code)
+    sums = logrank_sums(times, len(rows.labels), time_weight, robust=compared.is_robust)
+    found = sums.statistic()
+    return group_test(compared, found, (sums.score, sums.variance), time_weight.name)
 
 
-def _read(
-    y: object, group: object, weight: object, strata: object, most: int
-) -> tuple[Followup, Index]:
-    """Rows of positive weight, which must be a number of rows, and their strata."""
-    rows, stratum = Followup.read_stratified(y, group, weight, strata)
+class ComparedRows(NamedTuple):
+    """Rows of positive weight in several groups, with their strata and the cause to compare."""
+
+    rows: Followup
+    stratum: Index
+    cause: int
+    is_robust: bool
+
+    @classmethod
+    def read(
+        cls,
+        y: object,
+        group: object,
+        cause: int | str | None,
+        about: tuple[object, object, object],
+        variance: str,
+    ) -> "ComparedRows":
+        """Check what a log-rank test takes; `about` are weights, strata and clusters."""
+        weight, strata, cluster = about
+        rows, stratum = Followup.read_stratified(y, group, weight, strata, cluster)
+        kind = choose_variance(variance, rows, get_args(TestVariance))
+        _check_groups(rows, MAX_GROUPS if kind == "counts" else MAX_GROUPS_ROBUST)
+        if kind == "counts":
+            _check_counts(
+                rows,
+                "pass variance='robust' for other weights, such as those of inverse probabilities.",
+            )
+        return cls(
+            rows, stratum, _check(rows, own_cause(y) if cause is None else cause), kind != "counts"
+        )
+
+
+def checked_time_weight(rho: float, gamma: float, weighting: str) -> TimeWeight:
+    """How times are weighted, if the arguments say so without contradiction."""
+    for kind in get_args(Weighting):
+        if kind != weighting:
+            continue
+        if kind != "fleming-harrington" and (rho != 0 or gamma != 0):
+            raise InputError(
+                f"`weighting` is {kind!r}, which has no powers, but `rho` is {rho:g} and `gamma` "
+                f"is {gamma:g}.",
+                hint="leave `weighting` out for the tests of Fleming and Harrington.",
+            )
+        if not gamma >= 0:
+            raise InputError(
+                f"`gamma` must not be negative, but it is {gamma:g}: nobody has had the event "
+                "before the first one, so its power would be infinite.",
+                hint="a positive `rho` gives more weight to early differences.",
+            )
+        return TimeWeight(rho, gamma, kind)
+    raise InputError.unknown_name("weighting", str(weighting), get_args(Weighting))
+
+
+def _check_groups(rows: Followup, most: int) -> None:
+    """Refuse labels that are no groups."""
     if len(rows.labels) > most:
         raise InputError(
             f"`group` has {len(rows.labels):,} different labels in {rows.time.size:,} rows, but "
             f"this test compares at most {most:,} groups.",
             hint="`group` must hold groups, not identifiers or measurements.",
         )
+
+
+def _check_counts(rows: Followup, hint: str) -> None:
+    """Refuse weights that are not numbers of rows."""
     complain_rows(
         rows.weight != np.floor(rows.weight),
         rows.weight,
         "`weight`",
-        "must be whole, for a test of groups counts rows",
+        "must be whole, for this test counts rows",
         Places(row_name=lambda i: f"row {i} of those with positive weight"),
-        hint="for other weights, such as those of inverse probabilities, fit riskset.Cox to the "
-        "groups with these weights and take its robust variance.",
+        hint=hint,
     )
-    return rows, stratum
 
 
 def _check(rows: Followup, cause: object) -> int:
@@ -397,19 +560,16 @@ def _tie_terms(
     )
 
 
-def _result(
-    rows: Followup,
-    cause: int,
-    statistic: float,
-    df: int,
-    score: Rows,
-    variance: Square,
-    method: str,
+def group_test(
+    compared: ComparedRows, found: tuple[float, int], sums: tuple[Rows, Square], method: str
 ) -> GroupTest:
-    n_groups, fails = len(rows.labels), rows.event == cause
+    """The result: chi-square and degrees of freedom, and score and variance of the groups."""
+    rows, n_groups = compared.rows, len(compared.rows.labels)
+    fails = rows.event == compared.cause
+    weight = np.ones_like(rows.weight) if compared.is_robust else rows.weight
     counts = (
-        np.bincount(rows.group, rows.weight, n_groups),
-        np.bincount(rows.group[fails], rows.weight[fails], n_groups),
+        np.bincount(rows.group, weight, n_groups),
+        np.bincount(rows.group[fails], weight[fails], n_groups),
     )
     n_rows, n_events = (np.rint(count).astype(np.int64) for count in counts)
-    return GroupTest(statistic, df, rows.labels, score, variance, n_rows, n_events, method)
+    return GroupTest(*found, rows.labels, *sums, n_rows, n_events, method, compared.is_robust)
