@@ -11,7 +11,7 @@ from riskset._errors import InputError
 from riskset._types import Index, Rows
 from riskset.curves.followup import Followup, own_cause, split
 from riskset.curves.kaplan_meier import choose_variance
-from riskset.curves.logrank import EventTimes, TimeWeight, Weighting, logrank_sums
+from riskset.curves.logrank import ComparedTimes, TimeWeight, Weighting, logrank_sums
 from riskset.data.causes import cause_code
 from riskset.data.checks import Places, as_numbers, complain_rows
 from riskset.infer.variance import generalized_inverse
@@ -342,7 +342,7 @@ def logrank_test(
     time_weight = checked_time_weight(rho, gamma, weighting)
     compared = ComparedRows.read(y, group, cause, (weight, strata, cluster), variance)
     rows, code = compared.rows, compared.cause
-    times = EventTimes.build(rows, compared.stratum, code)
+    times = ComparedTimes.build(rows, compared.stratum, code)
     sums = logrank_sums(times, len(rows.labels), time_weight, robust=compared.is_robust)
     found = sums.statistic()
     return group_test(compared, found, (sums.score, sums.variance), time_weight.name)

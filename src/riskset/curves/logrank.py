@@ -13,7 +13,7 @@ from riskset.curves.followup import Followup, split
 from riskset.curves.segments import first_of_segment, running
 from riskset.infer.variance import generalized_inverse
 
-__all__ = ["EventTimes", "LogrankSums", "TimeWeight", "Weighting", "logrank_sums"]
+__all__ = ["ComparedTimes", "LogrankSums", "TimeWeight", "Weighting", "logrank_sums"]
 
 MAX_CELLS = 1 << 22
 """Times by groups that are held at a time: 32 MB."""
@@ -44,7 +44,7 @@ class TimeWeight(NamedTuple):
         names = {0.0: "log-rank test", 1.0: "Peto-Peto test"}
         return names.get(float(self.rho), f"G-rho test with rho = {self.rho:g}")
 
-    def of(self, times: "EventTimes") -> Rows:
+    def of(self, times: "ComparedTimes") -> Rows:
         """The weight at each time (m,)."""
         if self.weighting == "gehan-wilcoxon":
             return times.at_risk
@@ -64,7 +64,7 @@ class TimeWeight(NamedTuple):
         return np.asarray(survival**self.rho * (1.0 - survival) ** self.gamma)
 
 
-class EventTimes(NamedTuple):
+class ComparedTimes(NamedTuple):
     """Times with an event of the cause (m,), stratum after stratum, and the place of rows there.
 
     Row i (n,) is at risk at the times first, ..., last - 1. `stratum` (m,) is that of each time.
@@ -82,7 +82,7 @@ class EventTimes(NamedTuple):
     events: Rows
 
     @classmethod
-    def build(cls, rows: Followup, stratum: Index, cause: int) -> "EventTimes":
+    def build(cls, rows: Followup, stratum: Index, cause: int) -> "ComparedTimes":
         """Times of the events of a cause, in O(n log n) for any number of strata."""
         fails = rows.event == cause
         times = np.unique(rows.time[fails])
@@ -105,13 +105,13 @@ class EventTimes(NamedTuple):
         last: Index,
         fails: NDArray[np.bool_],
         about: tuple[Rows, Index, Index | None],
-    ) -> "EventTimes":
+    ) -> "ComparedTimes":
         m, weight = found[0].size, about[0]
         at_risk = _present(first, last, weight, m)
         events = np.bincount(last[fails] - 1, weight[fails], m).astype(np.float64)
         return cls(*found, first, last, fails, weight, *about[1:], at_risk, events)
 
-    def only(self, rows: Index, group: Index) -> "EventTimes":
+    def only(self, rows: Index, group: Index) -> "ComparedTimes":
         """Some of the rows, with new codes of their groups, and the times of their events."""
         first, last, fails = self.first[rows], self.last[rows], self.fails[rows]
         occurs = np.zeros(self.time.size, dtype=bool)
@@ -272,7 +272,7 @@ class LogrankSums(NamedTuple):
 
 
 def logrank_sums(
-    times: EventTimes, n_groups: int, time_weight: TimeWeight, *, robust: bool
+    times: ComparedTimes, n_groups: int, time_weight: TimeWeight, *, robust: bool
 ) -> LogrankSums:
     r"""Sums of a test, the weight of each time being that of its stratum; in O(n K) time.
 
@@ -282,7 +282,7 @@ def logrank_sums(
     .. math:: -\sum_{i \in g} w_i \int_{(entry_i, time_i]} Y_h(u) \, dC(u),
 
     a sum over rows; the rows of the matrix add up to 0, which gives its diagonal. A robust variance
-    is a sum over rows or clusters of `EventTimes.influence`.
+    is a sum over rows or clusters of `ComparedTimes.influence`.
     """
     weight = time_weight.of(times)
     score = times.score(weight, n_groups)

@@ -11,7 +11,7 @@ from scipy.stats import multivariate_normal
 
 from riskset._errors import InputError
 from riskset.curves.comparison import ComparedRows, TestVariance, checked_time_weight
-from riskset.curves.logrank import EventTimes
+from riskset.curves.logrank import ComparedTimes
 
 __all__ = ["MaxComboTest", "max_combo_test"]
 
@@ -125,7 +125,7 @@ def max_combo_test(
             f"the max-combo test compares two groups, but `group` has {len(labels):,}.",
             hint="pass the rows of two groups, or use `riskset.pairwise_logrank_test`.",
         )
-    times = EventTimes.build(compared.rows, compared.stratum, compared.cause)
+    times = ComparedTimes.build(compared.rows, compared.stratum, compared.cause)
     of_time = np.array(
         [checked_time_weight(r, g, "fleming-harrington").of(times) for r, g in powers]
     )

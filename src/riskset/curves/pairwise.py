@@ -18,7 +18,7 @@ from riskset.curves.comparison import (
     group_test,
 )
 from riskset.curves.followup import split
-from riskset.curves.logrank import EventTimes, Weighting, logrank_sums
+from riskset.curves.logrank import ComparedTimes, Weighting, logrank_sums
 from riskset.data.frame import data_frame
 
 __all__ = ["PairwiseTests", "adjusted_p_values", "pairwise_logrank_test"]
@@ -152,7 +152,7 @@ def pairwise_logrank_test(
     time_weight = checked_time_weight(rho, gamma, weighting)
     compared = ComparedRows.read(y, group, cause, (weight, strata, cluster), variance)
     rows, labels = compared.rows, compared.rows.labels
-    times = EventTimes.build(rows, compared.stratum, compared.cause)
+    times = ComparedTimes.build(rows, compared.stratum, compared.cause)
     members = split(rows.group, len(labels))
     tests = []
     for j in range(len(labels)):
