@@ -89,3 +89,21 @@ def test_finegray_with_its_censoring_options(run: Run) -> None:
     ended = run("path", "patients.csv", *common, "--n-penalties", "4", "--out", "path.csv")
     assert ended.code == 0
     assert (pd.read_csv("path.csv")["status"] == "converged").all()
+
+
+def test_late_entry_of_people(run: Run) -> None:
+    table = GOLDEN / "late" / "pbcseq.csv"
+    roles = ("--time", "stop", "--entry", "start", "--cluster", "id")
+    options = (*roles, "--model", "finegray", "--cause", "2", "--censoring-ties", "finegray")
+    ended = run("fit", table, *options, "--out", "fit.json")
+    assert ended.code == 2
+    assert "use --person cluster if the clusters are people" in ended.err
+    assert run("fit", table, *options, "--person", "cluster", "--out", "fit.json").code == 0
+    wanted = json.loads((GOLDEN / "late" / "finegray_late.json").read_text())["pbcseq_2"]
+    document = json.loads(Path("fit.json").read_text())
+    np.testing.assert_allclose(list(document["coef"].values()), wanted["coef"], rtol=1e-6)
+    again, _ = read_fit(Path("fit.json"))
+    assert isinstance(again, rs.FineGray)
+    assert again.person == "cluster"
+    ended = run("fit", table, *roles, "--person", "cluster", "--cause", "2", "--out", "fit.json")
+    assert "--person needs --model finegray" in ended.err

@@ -131,17 +131,6 @@ def test_errors(parameters, message):
         rs.FineGray(**parameters).fit(x, y)
 
 
-def test_late_entry_is_refused():
-    y = rs.Surv([2.0, 3.0, 4.0], [1, 2, 1], [0.0, 2.0, 0.0])
-    x = np.arange(3.0)[:, None]
-    with pytest.raises(rs.InputError, match="does not take late entry"):
-        rs.FineGray().fit(x, y)
-    # Entries before anything happened say nothing.
-    one = fit(x, rs.Surv([2.0, 3.0, 4.0], [1, 2, 1], [0.0, 1.0, 0.0]), rs.L2(1.0))
-    two = fit(x, rs.Surv([2.0, 3.0, 4.0], [1, 2, 1]), rs.L2(1.0))
-    assert_array_equal(one.coef_, two.coef_)
-
-
 def test_events_at_one_time_need_one_probability():
     y = rs.Surv([1.0, 1.0, 2.0, 3.0], [1, 1, 2, 0])
     with pytest.raises(rs.InputError, match="must be the same for events at one time"):

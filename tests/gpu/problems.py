@@ -122,6 +122,7 @@ LIKELIHOODS = {
     "finegray": finegray(140, seed=11),
     "finegray_groups": finegray(130, groups=3, n_strata=3, n_times=30, seed=12),
     "finegray_many_chunks": finegray(320, n_times=10**6, n_strata=5, n_lanes=3, seed=15),
+    "finegray_late": finegray(150, groups=2, n_strata=2, late=True, n_times=40, seed=16),
     "finegray_no_ties": finegray(100, n_times=10**6, n_lanes=1, seed=13),
 }
 

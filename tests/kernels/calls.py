@@ -153,6 +153,7 @@ def with_tails(s: Scene) -> Iterator[Call]:
     for crr in (True, False):
         args = (of_rows, at, s.n_groups, is_censored, weight, crr)
         yield Call("censoring", "survival", args)
+    yield from at_risk_of_censoring(weight[of_rows] / 3, s.n_groups)
     mild = frozen(np.clip(s.eta - s.eta.max(), -30, 0))
     yield Call("risk_sets", "sum_totals", (mild, 0.5, risk, RUNTIME))
     factor, r = frozen(rng.random(s.n_groups)), frozen(rng.normal(size=risk.order.size))
@@ -161,6 +162,17 @@ def with_tails(s: Scene) -> Iterator[Call]:
     yield Call("subdistribution", "seen_up_to", (factor, risk))
     yield Call("subdistribution", "sum_before", (frozen(r[: sets.order.size]), sets))
     yield Call("subdistribution", "seen_after", (factor, sets))
+
+
+def at_risk_of_censoring(weight: np.ndarray, n_times: int) -> Iterator[Call]:
+    """Rows that enter late, and some that go on where others end."""
+    rng = np.random.default_rng(weight.size)
+    since = frozen(rng.integers(0, n_times, weight.size))
+    at = frozen(since + 1 + rng.integers(0, 9, weight.size))
+    kind = rng.integers(0, 3, weight.size)
+    kinds = (frozen(kind == 0), frozen(kind == 1), frozen(rng.random(weight.size) < 0.7))
+    for crr in (True, False):
+        yield Call("censoring", "observed", (since, at, n_times + 9, *kinds, frozen(weight), crr))
 
 
 def in_lanes(s: Scene) -> Iterator[Call]:

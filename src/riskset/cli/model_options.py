@@ -92,9 +92,14 @@ class ModelOptions:
         "(default), or keep its last value.",
         panel=MODEL,
     )
+    person: Literal["row", "cluster"] | None = option(
+        "finegray with --entry: take each row, or the rows of each --cluster, for one person. The "
+        "person is not censored where one row ends and the next begins.",
+        panel=MODEL,
+    )
 
     def __post_init__(self) -> None:
-        options = given(self, "censoring_ties", "censoring_group", "censoring_beyond")
+        options = given(self, "censoring_ties", "censoring_group", "censoring_beyond", "person")
         if self.model == "cox":
             require(options, "--model finegray", "leave it out.")
         elif self.ties != "breslow":

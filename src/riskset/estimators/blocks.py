@@ -73,10 +73,10 @@ class Blocks:
     Categories have no column for their first level, as without a penalty. For penalties with an L2
     part, set ``drop_first=True``.
 
-    Late entry, Efron's ties, clusters, ``censoring_group``, ``censoring_probability`` and
-    ``solver="ccd"`` raise an error. Like a saved model, a model fitted in blocks predicts, and has
-    standard errors and tests from the inverse information. It has no robust variance. Residuals,
-    profiles and the bootstrap need rows on one machine.
+    Late entry, Efron's ties, clusters, ``censoring_group``, ``censoring_probability``, ``person``
+    and ``solver="ccd"`` raise an error. Like a saved model, a model fitted in blocks predicts, and
+    has standard errors and tests from the inverse information. It has no robust variance.
+    Residuals, profiles and the bootstrap need rows on one machine.
 
     Examples
     --------

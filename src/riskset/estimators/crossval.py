@@ -19,7 +19,7 @@ from riskset.estimators._fitted import Fitted
 from riskset.estimators._inference import HazardModel
 from riskset.estimators._input import ModelInput, frame_library
 from riskset.estimators.cox import Cox
-from riskset.estimators.finegray import FineGray
+from riskset.estimators.finegray import FineGray, Person
 from riskset.estimators.fit_file import SavedFit
 from riskset.infer.bootstrap_with_tuning import TunedPenalty
 from riskset.infer.crossval.folds import Folds
@@ -468,7 +468,7 @@ class FineGrayCV(CrossValidated, FineGray):
         distribution.
     n_penalties, min_ratio, start, l1_ratio, checkpoint, seed, tol_replicates, engine
         As for `CoxCV`.
-    cause, censoring_ties, censoring_group, censoring_beyond, censoring_weights
+    cause, censoring_ties, censoring_group, censoring_beyond, censoring_weights, person
         As for `FineGray`.
     censoring_probability, reference, covariate_labels, device, n_threads, tol, max_iter, solver
     progress
@@ -518,6 +518,7 @@ class FineGrayCV(CrossValidated, FineGray):
         censoring_beyond: BeyondSupport = "zero",
         censoring_weights: CensoringWeights = "case",
         censoring_probability: object = None,
+        person: Person | None = None,
         reference: Mapping[str, object] | None = None,
         covariate_labels: object = None,
         device: str = "auto",

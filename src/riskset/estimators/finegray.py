@@ -1,16 +1,17 @@
 """The Fine-Gray model of the subdistribution hazard, for competing risks."""
 
 from collections.abc import Mapping
-from typing import ClassVar, get_args
+from typing import ClassVar, Literal, get_args
 
 import numpy as np
 
-from riskset._errors import InputError
+from riskset._errors import InputError, counted
 from riskset._runtime import Runtime
 from riskset._types import AnyArray, Index
 from riskset.data.checks import Places, as_numbers, complain_rows
 from riskset.data.labels import as_codes
 from riskset.data.outcome import Outcome
+from riskset.data.person_rows import PersonRows, person_rows, refuse_unclear_people
 from riskset.estimators._inference import HazardModel
 from riskset.estimators._input import ModelInput
 from riskset.estimators.predictions import PredictedKind
@@ -24,7 +25,9 @@ from riskset.model.finegray import FineGrayLoss
 from riskset.model.penalty import Penalty
 from riskset.solve.block_join import Subdistribution
 
-__all__ = ["FineGray", "column_labels"]
+__all__ = ["FineGray", "Person", "column_labels"]
+
+Person = Literal["row", "cluster"]
 
 PLACES = Places(
     {
@@ -52,6 +55,12 @@ class FineGray(HazardModel):
     tied events. Without censoring, G is 1. Without competing events, the result equals that of
     `Cox`.
 
+    With late entry (`entry` of `riskset.Surv`), a row is at risk in (entry, time] up to its own
+    time, and the weight after a competing event is :math:`G(t-) H(t-) / (G(u-) H(u-))`, which may
+    exceed 1: H is the Kaplan-Meier estimate, in reversed time, of the distribution of entry. It
+    makes up for people who had a competing event before they could enter. Entry must be independent
+    of the events, as censoring must be.
+
     Parameters
     ----------
     penalty : L1, L2, ElasticNet or None
@@ -74,8 +83,13 @@ class FineGray(HazardModel):
         Whether case weights count in G. Use "none" for weights that do not represent repeated rows,
         such as propensity score weights.
     censoring_probability : (n,) numbers, optional
-        G(time-) of each row, used instead of the Kaplan-Meier estimate. Rows with an event at the
-        same time must have the same value.
+        G(time-) of each row, used instead of the Kaplan-Meier estimate; with late entry, G(time-)
+        times H(time-). Rows with an event at the same time must have the same value.
+    person : {"row", "cluster"}, optional
+        What is a person where rows enter late. "row": each row is the whole follow-up of a person.
+        "cluster": the rows of a cluster are intervals of one person without gaps, as of covariates
+        that change with time; the person is not censored at the end of a row that another one
+        continues. Default: "row", but an error if rows of a cluster follow each other.
     reference, covariate_labels, device, n_threads, tol, max_iter, solver, progress
         As for `Cox`.
 
@@ -85,7 +99,8 @@ class FineGray(HazardModel):
         Log subdistribution hazard ratio per unit of each covariate as given. All other attributes
         are as for `Cox`.
     robust_variance_ : (n_coefficients, n_coefficients) float64
-        As in cmprsk::crr, it accounts for the estimation of G. `summary` and the Wald test use it.
+        As in cmprsk::crr, it accounts for the estimation of G; with late entry, of G and H.
+        `summary` and the Wald test use it.
 
     See Also
     --------
@@ -95,12 +110,19 @@ class FineGray(HazardModel):
     Notes
     -----
     scikit-learn cannot split an array parameter with one value per row into folds, and `save` does
-    not store it. Use a name instead. Late entry raises an error.
+    not store it. Use a name instead.
+
+    If nobody is at risk just before some time at which rows enter, the data do not say how rows
+    with a competing event before it compare with those after it, and `fit` raises an error that
+    names the time. In a resample or in the training rows of a replicate, the factor of H at such a
+    time is left out.
 
     References
     ----------
     Fine and Gray (1999), Journal of the American Statistical Association 94, 496-509,
     doi:10.1080/01621459.1999.10474144.
+    Geskus (2011), Biometrics 67, 39-49, doi:10.1111/j.1541-0420.2010.01420.x.
+    Zhang, Zhang and Fine (2011), Statistics in Medicine 30, 1933-1951, doi:10.1002/sim.4264.
 
     Examples
     --------
@@ -113,6 +135,12 @@ class FineGray(HazardModel):
     'converged'
     >>> model.predict_cumulative_incidence([[0.5]], [0, 3, 8]).round(3)
     array([[0.   , 0.254, 0.546]])
+
+    People who enter late:
+
+    >>> late = rs.Surv(y["time"], y["event"], entry=[0, 0, 0, 1, 0, 3, 2, 1])
+    >>> rs.FineGray(cause=1).fit(x, late).status_
+    'converged'
     """
 
     robust_by_default: ClassVar[bool] = True
@@ -126,6 +154,7 @@ class FineGray(HazardModel):
     censoring_beyond: BeyondSupport
     censoring_weights: CensoringWeights
     censoring_probability: object
+    person: Person | None
 
     def __init__(
         self,
@@ -137,6 +166,7 @@ class FineGray(HazardModel):
         censoring_beyond: BeyondSupport = "zero",
         censoring_weights: CensoringWeights = "case",
         censoring_probability: object = None,
+        person: Person | None = None,
         reference: Mapping[str, object] | None = None,
         covariate_labels: object = None,
         device: str = "auto",
@@ -175,28 +205,36 @@ class FineGray(HazardModel):
     # --------------------------------------------------------------------------- censoring
 
     def _options(self) -> dict[str, tuple[str, ...]]:
-        return {
+        options = {
             **super()._options(),
             "censoring_ties": get_args(CensoringTies),
             "censoring_beyond": get_args(BeyondSupport),
             "censoring_weights": get_args(CensoringWeights),
         }
+        return options if self.person is None else options | {"person": get_args(Person)}
 
     def _loss(self, data: ModelInput, runtime: Runtime) -> FineGrayLoss:
         outcome = data.outcome
-        if outcome.entry is not None and (outcome.entry >= outcome.time.min()).any():
-            raise InputError(
-                "Fine and Gray's model does not take late entry: a row that enters late would need "
-                "a weight for having escaped the competing events before, too.",
-                hint="leave `entry` out, or fit cause-specific hazards by a Cox model with "
-                "`cause`.",
-            )
-        if outcome.entry is not None:  # everybody was there before anything happened
-            outcome = outcome.replace(entry=None)
+        if outcome.entry is not None and (outcome.entry < outcome.time.min()).all():
+            outcome = outcome.replace(entry=None)  # everybody was there before anything happened
         return FineGrayLoss(outcome, self._censoring(data, outcome), runtime)
 
+    def _people(self, outcome: Outcome) -> PersonRows | None:
+        """Which rows continue others; None: none does."""
+        if outcome.entry is None or self.person == "row":
+            return None
+        if self.person is None:
+            refuse_unclear_people(outcome)
+            return None
+        if outcome.cluster is None:
+            raise InputError(
+                "`person='cluster'` needs clusters, but there are none.",
+                hint="pass the person of each row as `cluster`.",
+            )
+        return person_rows(outcome, PLACES)
+
     def _block_censoring(self) -> Subdistribution:
-        for name in ("censoring_group", "censoring_probability"):
+        for name in ("censoring_group", "censoring_probability", "person"):
             if getattr(self, name) is not None:
                 raise InputError(
                     f"`{name}` does not fit in blocks.",
@@ -207,13 +245,17 @@ class FineGray(HazardModel):
     def _censoring(self, data: ModelInput, outcome: Outcome) -> CensoringDistribution:
         group = self._group(data)
         if self.censoring_probability is None:
-            return CensoringDistribution.estimate(
+            found = CensoringDistribution.estimate(
                 outcome,
                 ties=self.censoring_ties,
                 group=group,
                 beyond=self.censoring_beyond,
                 weights=self.censoring_weights,
+                people=self._people(outcome),
             )
+            if outcome.entry is not None:
+                _refuse_unlinked(found, outcome)
+            return found
         if self.censoring_group is not None:
             raise InputError(
                 "`censoring_group` and `censoring_probability` were given together.",
@@ -250,6 +292,20 @@ class FineGray(HazardModel):
             column_labels(chosen, data, "censoring_group") if isinstance(chosen, str) else chosen
         )
         return as_codes(labels, "censoring_group", data.outcome.n_rows, PLACES)[0]
+
+
+def _refuse_unlinked(censoring: CensoringDistribution, outcome: Outcome) -> None:
+    """Refuse rows whose weights after a competing event the entries do not determine."""
+    found = censoring.unlinked(outcome)
+    if found is None:
+        return
+    time, n_rows = found
+    raise InputError(
+        f"nobody is at risk just before time {time:.10g}, at which rows enter, so that "
+        f"{counted(n_rows, 'row')} with a competing event by then cannot be weighted at later "
+        "events.",
+        hint=f"start the analysis there: leave out rows that end by {time:.10g}.",
+    )
 
 
 def column_labels(name: str, data: ModelInput, argument: str) -> AnyArray:

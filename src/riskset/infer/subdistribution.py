@@ -15,7 +15,9 @@ from numpy.typing import NDArray
 
 from riskset._types import Index, Matrix, RiskSets, Rows, Tail
 from riskset.data.outcome import Outcome
+from riskset.infer.observation import through_observation
 from riskset.kernels import subdistribution_cpu as kernels
+from riskset.model.censoring import ObservationTimes
 from riskset.model.loss import Loss
 
 __all__ = ["SubdistributionPieces", "below_highest"]
@@ -206,6 +208,9 @@ class SubdistributionPieces:
         K G) q) for K censoring groups and G times of events. One difference, if K > 1: ``crr``
         counts in q only events of the same group; here all count, as the derivative has it.
 
+        With late entry, each row also moves the distribution of entry, and what it adds is the
+        exact derivative in its weight, also where times are tied (`through_observation`).
+
         References
         ----------
         Fine and Gray (1999), Journal of the American Statistical Association 94, 496-509,
@@ -254,6 +259,8 @@ class SubdistributionPieces:
         if weight is None:
             return out
         time, group_time = self.loss.outcome.time, self.loss.outcome.group_time
+        if self.loss.outcome.entry is not None:
+            return self._with_late_entry(out, begun, ended)
         for k, tail in enumerate(self.loss.tails):
             rows = np.flatnonzero((censoring.group == k) & (weight > 0))
             at = _Censorings.of(self.loss, rows)
@@ -262,6 +269,23 @@ class SubdistributionPieces:
             q = _sum_before_times(time[tail.sets.order], -begun[k], at.time)
             q -= _sum_before_times(group_time, ended(tail), at.time)
             out[rows] += weight[rows, None] * at.martingale_integral(q / at.at_risk[:, None])
+        return out
+
+    def _with_late_entry(
+        self, out: Matrix, begun: list[Matrix], ended: Callable[[Tail], Matrix]
+    ) -> Matrix:
+        """As `_with_censoring`, also through the distribution of entry."""
+        outcome, censoring = self.loss.outcome, self.loss.censoring
+        assert censoring is not None
+        assert censoring.weight is not None
+        for k, (tail, times) in enumerate(
+            zip(self.loss.tails, censoring.times_of(outcome), strict=True)
+        ):
+            assert isinstance(times, ObservationTimes)
+            q = _sum_up_to_times(outcome.time[tail.sets.order], -begun[k], times.time)
+            q -= _sum_up_to_times(outcome.group_time, ended(tail), times.time)
+            moved = through_observation(times, censoring.weight, censoring.ties, q)
+            out[times.rows] += censoring.weight[times.rows, None] * moved
         return out
 
     def _scores(self, values: Matrix, mean: Matrix) -> tuple[Matrix, list[Matrix]]:
@@ -348,7 +372,16 @@ class _Censorings:
 
 def _sum_before_times(time: Rows, values: Matrix, at: Rows) -> Matrix:
     """Sum of the values whose time is before each of `at` (increasing): (m, q); NaN never is."""
-    place = np.searchsorted(at, time, side="right")
+    return _sums_to(np.searchsorted(at, time, side="right"), values, at)
+
+
+def _sum_up_to_times(time: Rows, values: Matrix, at: Rows) -> Matrix:
+    """Sum of the values whose time is at most each of `at` (increasing): (m, q); NaN never is."""
+    return _sums_to(np.searchsorted(at, time, side="left"), values, at)
+
+
+def _sums_to(place: Index, values: Matrix, at: Rows) -> Matrix:
+    """Sums of the values up to each place (m, q)."""
     out = np.empty((at.size, values.shape[1]))
     for j in range(values.shape[1]):
         out[:, j] = np.cumsum(np.bincount(place, values[:, j], at.size + 1))[:-1]

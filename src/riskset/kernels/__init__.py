@@ -9,6 +9,7 @@ NumPy and as slow as it likes. Nothing here validates, and no input is ever writ
 `late_entry`           sums over risk sets that rows enter late
 `wide_range`           the likelihoods again, where one exponent cannot hold every row
 `subdistribution`      Fine and Gray's likelihood
+`censoring`            the distributions of censoring and of entry that weight it
 `term_means`, `means`  averages of covariates over risk sets and over follow-up
 `matrix`, `columns`    products of the blocked covariate matrix, and its making
 `gram`                 sampled risk sets and their sums of squares

@@ -207,16 +207,16 @@ class DeviceLoss:
         for tail, r in zip(self._tails, tail_risks, strict=True):
             self._add_tail(tail, r, rest)
         value, least, handed = self._hazards(rest, tied)
+        seen = [self._seen_after(tail, rest) for tail in self._tails]
         if self._levels:
             self._late_residuals(rest, tied, other)
         else:
-            seen = [self._seen_after(tail, rest) for tail in self._tails]
             self._nested_residuals(rest, tied, handed)
-            for tail, r, s in zip(self._tails, tail_risks, seen, strict=True):
-                self._launch(
-                    "tail_residuals", row=tail.row, group=tail.group, r=r, seen=s,
-                    n_places=tail.n_places, n_lanes=self.n_lanes, residual=residual,
-                )  # fmt: skip
+        for tail, r, s in zip(self._tails, tail_risks, seen, strict=True):
+            self._launch(
+                "tail_residuals", row=tail.row, group=tail.group, r=r, seen=s,
+                n_places=tail.n_places, n_lanes=self.n_lanes, residual=residual,
+            )  # fmt: skip
         span = self.backend.download(shift)[0] - self.backend.download(low)[0]
         smallest = self.backend.download(self.sums.extremes(least)[0])[0]
         is_safe = (span < MAX_ETA_SPAN) & (smallest > MIN_TOTAL)

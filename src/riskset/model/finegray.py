@@ -144,11 +144,16 @@ def _tail(outcome: Outcome, censoring: CensoringDistribution, k: int) -> Tail:
     position = np.flatnonzero(in_tail[risk.order])
     rows = risk.order[position]
     ptr = np.searchsorted(position, risk.group_ptr).astype(np.int64)
+    none = np.zeros(0, dtype=np.int64)  # after their own time all have entered: nested risk sets
     sets = risk._replace(
         order=rows,
         weight=outcome.weight[rows] / censoring.own[rows],
         event_weight=np.zeros(rows.size),
         group_ptr=ptr,
         group_tied=np.zeros(n_groups, dtype=np.int64),
+        own=none,
+        end=none,
+        level_rows=none,
+        level_ptr=np.zeros(1, dtype=np.int64),
     )
     return Tail(sets, censoring.at_events[k])
