@@ -379,6 +379,33 @@ def test_histories_without_records() -> None:
     assert [rows[name] for name in ("mean", "n", "event2", "on")] == [[0.0], [0], [0], [0]]
 
 
+def test_a_value_before_the_first_may_be_a_fraction_but_not_of_another_kind() -> None:
+    base = pd.DataFrame({"id": [1], "time": [9.0], "event": [1]})
+    labs = pa.table({"id": [1], "time": [4], "value": [3], "text": ["3"]})
+    rows = rs.merge_histories(base, {"x": rs.LastValue(labs, "value", before=0.5)}, id="id").rows
+    assert rows["x"].tolist() == [0.5, 3.0]
+    rows = rs.merge_histories(base, {"x": rs.LastValue(labs, "value", before=1)}, id="id").rows
+    assert rows["x"].tolist() == [1, 3]
+    flags = pa.table({"id": [1], "time": [4], "value": [True]})
+    rows = rs.merge_histories(base, {"x": rs.LastValue(flags, "value", before=False)}, id="id").rows
+    assert rows["x"].tolist() == [False, True]
+    with pytest.raises(rs.InputError, match="values of its history are of type string"):
+        rs.merge_histories(base, {"x": rs.LastValue(labs, "text", before=0.5)}, id="id")
+
+
+def test_names_of_ohdsi_are_recognised_and_events_are_optional() -> None:
+    base = pd.DataFrame({"rowId": [1], "time": [9.0], "y": [1]})
+    visits = {"n": rs.RunningTotal(pa.table({"rowId": [1], "time": [4]}))}
+    rows = rs.merge_histories(base, visits, id="rowId").rows
+    assert rows["y"].tolist() == [0, 1]
+    rows = rs.merge_histories(base.drop(columns="y"), visits, id="rowId").rows
+    assert rows.columns.tolist() == ["rowId", "time", "entry", "n"]
+    with pytest.raises(rs.InputError, match="not clear which column of .* the end of follow-up"):
+        rs.merge_histories(base.rename(columns={"time": "t"}), visits, id="rowId")
+    with pytest.raises(rs.InputError, match="'died' was not found"):
+        rs.merge_histories(base, visits, id="rowId", event="died")
+
+
 def test_identifiers_of_large_numbers_are_exact() -> None:
     big = 2**60
     base = pd.DataFrame({"id": [big, big + 1], "time": [9.0, 9.0], "event": [1, 0]})

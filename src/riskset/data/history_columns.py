@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from riskset._errors import InputError
-from riskset._types import AnyArray, Index, Rows
+from riskset._types import AnyArray, Index, Rows, is_number
 from riskset.data.checks import Places, complain_rows
 from riskset.data.episodes import Cuts, ranges, search_groups
 from riskset.data.frame import as_table
@@ -85,10 +85,10 @@ class _Values(Timeline):
         skip = _missing(table, column, history.missing)
         found = HistoryRecords.read(table, people, follow_up, id, history.time, skip)
         array = table.array(column)
-        is_number = kind_of(array.type) in ("number", "bool", "missing")
-        if not is_number and kind_of(array.type) not in ("text", "category"):
+        has_numbers = kind_of(array.type) in ("number", "bool", "missing")
+        if not has_numbers and kind_of(array.type) not in ("text", "category"):
             labels(table, column, array)  # refuses dates and lists, with the reason
-        if rule in ("min", "max", "mean") and not is_number:
+        if rule in ("min", "max", "mean") and not has_numbers:
             raise InputError(
                 f"`same_time` is {rule!r}, but {table.words.column(column)} holds text.",
                 hint="use `same_time='first'` or `same_time='last'`.",
@@ -112,21 +112,21 @@ class _Values(Timeline):
         taken = self._values.take(pa.array(row, mask=k < 0))
         if self._before is None:
             return taken
-        try:
-            return taken.fill_null(pa.scalar(self._before, taken.type))
-        except (pa.ArrowException, TypeError, ValueError):
-            return _filled_number(taken, self._before)
+        return _filled(taken, self._before)
 
 
-def _filled_number(taken: Any, before: object) -> Any:
-    """Whole numbers of a history whose first value is a fraction."""
-    try:
-        return taken.cast(pa.float64()).fill_null(pa.scalar(before, pa.float64()))
-    except (pa.ArrowException, TypeError, ValueError):
-        raise InputError(
-            f"`before` is {before!r}, but the values of its history are of type {taken.type}.",
-            hint="give a value of the same type.",
-        ) from None
+def _filled(taken: Any, before: object) -> Any:
+    """Values of a history, with a given one where there is none yet."""
+    kind = kind_of(taken.type)
+    if kind in ("number", "bool", "missing") and is_number(before):
+        is_whole = pa.types.is_integer(taken.type) and float(before).is_integer()
+        return (taken if is_whole else taken.cast(pa.float64())).fill_null(before)
+    if (kind == "text" and isinstance(before, str)) or (kind == "bool" and before in (False, True)):
+        return taken.fill_null(before)
+    raise InputError(
+        f"`before` is {before!r}, but the values of its history are of type {taken.type}.",
+        hint="give a value of the same type.",
+    )
 
 
 class _Totals(Timeline):

@@ -151,10 +151,12 @@ class FollowUp:
         """
         frame = FrameRows(data)
         table = frame.table
-        known = "event" in map(str.lower, table.columns)
-        if has_events or known or asked.event is not None:
+        try:
             roles = asked.find(table.columns, table.words.place)
-        else:
+        except InputError:
+            if has_events or asked.event is not None:
+                raise
+            # The error again, unless it was that there is no event.
             roles = asked.find((*table.columns, "event"), table.words.place)
         if roles.entry is None and "entry" in table.columns:
             raise InputError(
