@@ -60,3 +60,20 @@ def test_calibrated_intervals() -> None:
     assert [row[:2] for row in shown[2:]] == [row[:2] for row in body]
     for row in shown[2:]:
         assert all(0 <= float(cell.rstrip("%")) <= 100 for cell in row[2:])
+
+
+@pytest.mark.slow
+def test_restricted_means() -> None:
+    options = ("--cohorts", "2", "--people", "80", "--replicates", "5")
+    made = run("restricted_mean_coverage.py", *options)
+    head, _, *body = made
+    assert len(body) == 20
+    for *_, covered, below, above, width in body:
+        assert {covered, below, above} <= {"0.0%", "50.0%", "100.0%"}
+        assert float(width) > 0
+    shown = documented(len(made), "## Intervals of restricted means")
+    assert shown[0] == head
+    assert [row[:3] for row in shown[2:]] == [row[:3] for row in body]
+    for row in shown[2:]:
+        shares = [float(cell.rstrip("%")) for cell in row[3:6]]
+        assert abs(sum(shares) - 100) < 0.2

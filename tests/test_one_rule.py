@@ -142,6 +142,9 @@ CAUSES: dict[str, Callable[[Any, Any], Any]] = {
     "cohort.risk_difference": lambda y, c: (
         rs.cohort.risk_difference(y, PEOPLE, AT, cause=c, replicates=5).difference
     ),
+    "cohort.restricted_mean": lambda y, c: (
+        rs.cohort.restricted_mean(y, PEOPLE, AT, cause=c).difference
+    ),
     "cohort.incidence": lambda y, c: rs.cohort.incidence(y, PEOPLE, cause=c).curves.at(AT),
     "cohort.gray": lambda y, c: rs.cohort.gray(y, PEOPLE, c).statistic,
 }
@@ -228,6 +231,11 @@ WEIGHTED: dict[str, Callable[[Any, Any], Any]] = {
         for part in (curve.at(AT), curve.columns(np.array(AT))["standard_error"])
     ],
     "aalen_johansen": lambda r, w: rs.aalen_johansen(COMPETING[r], ARM[r], w).at(AT),
+    "restricted_mean": lambda r, w: [
+        part
+        for mean in rs.restricted_mean(COMPETING[r], ARM[r], w, times=AT)
+        for part in (mean.time_lost, mean.time_lost_standard_error)
+    ],
     "logrank_test": lambda r, w: [
         getattr(rs.logrank_test(PLAIN[r], ARM[r], weight=w), name)
         for name in ("statistic", "n_rows", "n_events")

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from riskset.curves.kaplan_meier import KaplanMeier, SurvivalCurve, kaplan_meier
     from riskset.curves.max_combo import MaxComboTest, max_combo_test
     from riskset.curves.pairwise import PairwiseTests, pairwise_logrank_test
+    from riskset.curves.restricted_contrast import RestrictedMeanContrast
+    from riskset.curves.restricted_mean import RestrictedMean, RestrictedMeans, restricted_mean
     from riskset.curves.reverse_kaplan_meier import reverse_kaplan_meier
     from riskset.data.dataset import Dataset
     from riskset.data.design import Design
@@ -69,6 +71,8 @@ _NAMES = {
     "riskset.curves.max_combo": ("MaxComboTest", "max_combo_test"),
     "riskset.curves.pairwise": ("PairwiseTests", "pairwise_logrank_test"),
     "riskset.curves.kaplan_meier": ("KaplanMeier", "SurvivalCurve", "kaplan_meier"),
+    "riskset.curves.restricted_contrast": ("RestrictedMeanContrast",),
+    "riskset.curves.restricted_mean": ("RestrictedMean", "RestrictedMeans", "restricted_mean"),
     "riskset.data.dataset": ("Dataset",),
     "riskset.data.design": ("Design",),
     "riskset.data.histories": ("EventTimes", "ExposurePeriods", "LastValue", "RunningTotal"),
@@ -150,6 +154,9 @@ __all__ = [
     "PooledEstimates",
     "Predictions",
     "Profile",
+    "RestrictedMean",
+    "RestrictedMeanContrast",
+    "RestrictedMeans",
     "RisksetError",
     "RisksetWarning",
     "RunningTotal",
@@ -176,6 +183,7 @@ __all__ = [
     "pool",
     "profile",
     "read_dataset",
+    "restricted_mean",
     "reverse_kaplan_meier",
     "simulate_cohort",
     "simulate_cox",

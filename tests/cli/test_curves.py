@@ -158,3 +158,52 @@ def test_bad_curves(run: Run, options: list[str], message: str) -> None:
     assert ended.code == 2
     assert message in ended.err
     assert [path.name for path in Path().iterdir()] == ["t.csv"]
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_restricted_means(run: Run, ending: str) -> None:
+    # In a the survival is 1, 1/2 from 1 on; in b 1, 1/2 from 2 on, 0 from 4 on.
+    Path("t.csv").write_text("arm,days,died\na,1,1\nb,2,1\na,3,0\nb,4,1\n")
+    options = ["--time", "days", "--event", "died", "--group", "arm", "--out", "k.csv"]
+    out = f"m.{ending}"
+    ended = run("curves", "t.csv", *options, "--rmst", "2.5,4", "--rmst-out", out)
+    assert (ended.code, ended.err) == (0, "")
+    table = read(out)
+    assert table["group"].tolist() == ["a", "a", "b", "b"]
+    assert table["time"].tolist() == [2.5, 4, 2.5, 4]
+    np.testing.assert_allclose(table["mean"], [1.75, np.nan, 2.25, 3], rtol=1e-15)
+    np.testing.assert_allclose(table["time_lost"], [0.75, np.nan, 0.25, 1], rtol=1e-15)
+    assert "b - a" in ended.out
+    assert "group 'a' ends at 3, so restricted means up to 4 are not known" in ended.out
+    assert f"written to k.csv and {out}" in ended.out
+    expected = rs.restricted_mean(
+        rs.Surv([1.0, 2, 3, 4], [1, 1, 0, 1]), ["a", "b", "a", "b"], times=2.5
+    ).difference("b", "a")
+    assert plain_number(expected.lower[0]) in ended.out
+    assert plain_number(expected.p_value[0], 3) in ended.out
+
+
+def test_restricted_means_of_several_causes(run: Run) -> None:
+    Path("t.csv").write_text("days,fate\n1,relapse\n2,death\n3,alive\n4,relapse\n")
+    options = ["--time", "days", "--event", "fate", "--censored", "alive", "--out", "k.csv"]
+    ended = run("curves", "t.csv", *options, "--rmst", "4")
+    assert ended.code == 0
+    for words in ("without an event", "lost to death", "lost to relapse", "2.75"):
+        assert words in ended.out
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--rmst", "0"], "--rmst must be numbers above 0"),
+        (["--rmst", "soon"], "--rmst must be numbers above 0"),
+        (["--rmst-out", "m.csv"], "but there are none"),
+        (["--rmst", "2", "--rmst-out", "m.txt"], "m.txt"),
+    ],
+)
+def test_wrong_horizons(run: Run, options: list[str], words: str) -> None:
+    Path("t.csv").write_text("days,died\n1,1\n2,0\n")
+    ended = run("curves", "t.csv", "--time", "days", "--event", "died", "--out", "k.csv", *options)
+    assert ended.code == 2
+    assert words in ended.err
+    assert not Path("k.csv").exists()

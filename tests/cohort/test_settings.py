@@ -9,6 +9,7 @@ import pytest
 import riskset as rs
 from riskset._settings import declared, is_section
 from riskset.cohort import settings as cohort_settings
+from riskset.cohort.restricted_means import RestrictedMeanOptions
 from riskset.cohort.risks import Resampling
 from riskset.omop.eligibility import Eligibility
 from riskset.omop.risk import TimeAtRisk
@@ -25,6 +26,7 @@ STEPS = {
     rs.cohort.fit_outcome: rs.cohort.OutcomeModel,
     rs.cohort.diagnose: rs.cohort.DiagnosticLimits,
     rs.cohort.risk_difference: Resampling,
+    rs.cohort.restricted_mean: RestrictedMeanOptions,
 }
 
 RNG = np.random.default_rng(3)
@@ -52,6 +54,7 @@ CALLS = {
     rs.cohort.balance: ((X, rs.cohort.match(PEOPLE)), {"sd": "current"}, {"n_threads": 1}),
     rs.cohort.fit_outcome: ((Y, PEOPLE), {"interval": "wald"}, {"covariates": X}),
     rs.cohort.diagnose: ((), {"max_mdrr": 5.0}, {"mdrr": 4.0}),
+    rs.cohort.restricted_mean: ((Y, PEOPLE, [30.0, 60.0]), {"level": 0.9}, {}),
     rs.cohort.risk_difference: ((Y, PEOPLE, [30.0, 60.0]), {"replicates": 50}, {}),
 }
 """Arguments of every function that takes settings: by position, of the settings, and others."""

@@ -47,7 +47,10 @@ SPECIFICATION = {
     "exposures": {"new": {"value": 1}, "old": {"value": 0}},
     "comparisons": [{"target": "new", "comparator": "old"}],
     "outcomes": {"death": {"time": "days", "event": "event", "end_reason": "reason"}},
-    "defaults": {"propensity": {"penalty": "l2", "variance": 0.1, "cross_validate": False}},
+    "defaults": {
+        "propensity": {"penalty": "l2", "variance": 0.1, "cross_validate": False},
+        "model": {"rmst": [100, 300]},
+    },
     "analyses": {
         "crude": {"propensity": "none"},
         "matched": {"match": {}},

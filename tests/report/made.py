@@ -586,6 +586,19 @@ def tables(n_covariates: int = 160) -> Tables:
         | {"target_at_risk": 80, "comparator_at_risk": 145, "suppressed": "", "blinded": False}
         for adjusted, t, c in ((True, 0.0394, 0.0905), (False, 0.0508, 0.116))
     ]
+    means = [
+        {**RUN, "adjusted": adjusted, "reading": "marginal", "measure": measure, "time": 365.0}
+        | {"target_mean": t, "target_se": 1.4, "target_lower": t - 2.7, "target_upper": t + 2.7}
+        | {"comparator_mean": c, "comparator_se": 1.1}
+        | {"comparator_lower": c - 2.2, "comparator_upper": c + 2.2}
+        | {"difference": t - c, "difference_se": 1.8, "difference_lower": t - c - 3.5}
+        | {"difference_upper": t - c + 3.5, "difference_p": 0.0002}
+        | {"ratio": t / c, "log_ratio_se": 0.1, "ratio_lower": 0.8 * t / c}
+        | {"ratio_upper": 1.2 * t / c, "ratio_p": 0.0004}
+        | {"interval": "robust", "interval_level": 0.95, "suppressed": "", "blinded": False}
+        for adjusted in (True, False)
+        for measure, t, c in (("restricted_mean", 356.0, 345.0), ("time_lost", 9.0, 20.0))
+    ]
     sides = [
         {**RUN, "side": "before", **arms((10, 55), (268, 496)), "suppressed": ""},
         {**RUN, "side": "after", **arms((8, 47)), "suppressed": ""},
@@ -604,6 +617,7 @@ def tables(n_covariates: int = 160) -> Tables:
         "arms": sides,
         "estimates": estimates,
         "absolute_risks": risks,
+        "restricted_means": means,
         "curves": steps,
         "numbers_at_risk": at_risk,
         "controls": _controls(),

@@ -16,6 +16,7 @@ from riskset.cli.input_options import FollowUpOptions, PatientsFile, check_reada
 from riskset.cli.model_options import as_cause
 from riskset.cli.options import DATA, RESULT, grouped, option
 from riskset.cli.predict import parsed_times
+from riskset.cli.restricted_means import differences_table, means_table, parsed_horizons
 from riskset.cli.summary import print_written
 from riskset.cli.terminal import facts, output, plain_number, plain_table, short
 from riskset.cli.wording import COMMAND_LINE
@@ -83,6 +84,15 @@ class CurveOptions:
     times: str | None = option(
         "Write rows for these times only, not for every step.", metavar="T,T,...", panel=RESULT
     )
+    rmst: str | None = option(
+        "Also estimate restricted mean survival times up to these times, and the time lost to each "
+        "cause.",
+        metavar="T,T,...",
+        panel=RESULT,
+    )
+    rmst_out: Path | None = option(
+        "Write the restricted means to this .csv or .parquet file.", metavar="FILE", panel=RESULT
+    )
     level: float = option("Compute intervals at this confidence level.", 0.95, panel=RESULT)
     out: Path = option(
         "Write the curves to this .csv or .parquet file.", ..., metavar="FILE", panel=RESULT
@@ -105,6 +115,7 @@ def curves(patients: PatientsFile, *, rows: CurveRows, options: CurveOptions) ->
     log-rank test, or by Gray's test of incidence.
     """
     at = None if options.times is None else parsed_times("--times", options.times)
+    horizons = _horizons(options, patients)
     check_target(options.out, suffixes=TABLE_SUFFIXES, inputs=[patients])
     if options.plot is not None:
         check_target(options.plot, suffixes=PICTURES, inputs=[patients, options.out])
@@ -117,10 +128,17 @@ def curves(patients: PatientsFile, *, rows: CurveRows, options: CurveOptions) ->
     if options.plot is not None:
         _draw(options.plot, result, chosen, rows, _test(outcome, group, result, chosen))
     write_table(options.out, columns)
+    means = None
+    if horizons is not None:
+        means = rs.restricted_mean(outcome, group, level=options.level, times=horizons)
+        if options.rmst_out is not None:
+            write_table(options.rmst_out, _mean_columns(means))
     if not options.quiet:
         _print(patients.name, outcome, group, result, chosen, weighted=rows.weight is not None)
         _print_ends(result, at)
-        print_written(options.out, options.plot)
+        if means is not None:
+            _print_means(means)
+        print_written(options.out, options.plot, options.rmst_out)
 
 
 def _columns(result: Any, at: AnyArray | None, cause: object) -> dict[str, AnyArray]:
@@ -133,6 +151,44 @@ def _columns(result: Any, at: AnyArray | None, cause: object) -> dict[str, AnyAr
         return columns
     kept = columns["cause"] == cause
     return {name: values[kept] for name, values in columns.items()}
+
+
+def _horizons(options: CurveOptions, patients: Path) -> AnyArray | None:
+    """The horizons of restricted means, if any are asked for."""
+    if options.rmst is None:
+        if options.rmst_out is not None:
+            raise InputError(
+                "--rmst-out names a file for restricted means, but there are none.",
+                hint="add the times up to which they are taken, for example --rmst 365.",
+            )
+        return None
+    if options.rmst_out is not None:
+        others = [one for one in (patients, options.out, options.plot) if one is not None]
+        check_target(options.rmst_out, suffixes=TABLE_SUFFIXES, inputs=others)
+    return parsed_horizons(options.rmst)
+
+
+def _mean_columns(means: "rs.RestrictedMeans") -> dict[str, AnyArray]:
+    """Restricted means of every group, one below the other."""
+    parts = [mean.columns() for mean in means]
+    columns: dict[str, AnyArray] = {
+        "group": np.repeat(np.array(means.groups), [part["time"].size for part in parts])
+    }
+    return columns | {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+
+def _print_means(means: "rs.RestrictedMeans") -> None:
+    """Restricted means, the differences from the first group, and horizons that are too late."""
+    console = output()
+    causes = means.means[0].causes.tolist()
+    causes = causes if len(causes) > 1 else []
+    console.print()
+    console.print(means_table(means, causes, MOST_SHOWN))
+    if len(means) > 1:
+        console.print()
+        console.print(differences_table(means, causes, MOST_SHOWN))
+    for note in means.notes[:MOST_SHOWN]:
+        console.print(note.message)
 
 
 def _test(

@@ -25,6 +25,7 @@ from riskset.cohort.population import Population
 from riskset.cohort.propensity_model import propensity_score
 from riskset.cohort.propensity_result import PropensityScore
 from riskset.cohort.reporting import report
+from riskset.cohort.restricted_means import ArmRestrictedMeans, restricted_mean
 from riskset.cohort.risks import RiskDifference, risk_difference
 from riskset.cohort.saving import load, save
 from riskset.cohort.settings import (
@@ -43,6 +44,7 @@ from riskset.cohort.sharing import (
     share_balance,
     share_curves,
     share_estimate,
+    share_restricted_means,
     share_risks,
     share_subgroups,
     share_table1,
@@ -55,6 +57,7 @@ from riskset.disclosure.small_cells import hide_small
 __all__ = [
     "Adjustment",
     "ArmCurves",
+    "ArmRestrictedMeans",
     "Attrition",
     "Balance",
     "BalanceOptions",
@@ -105,11 +108,13 @@ __all__ = [
     "propensity_score",
     "report",
     "restrict",
+    "restricted_mean",
     "risk_difference",
     "save",
     "share_balance",
     "share_curves",
     "share_estimate",
+    "share_restricted_means",
     "share_risks",
     "share_subgroups",
     "share_table1",

@@ -109,6 +109,10 @@ class Outcomes:
                 )
         return cls(rows.time, rows.event)
 
+    def take(self, rows: Index) -> "Outcomes":
+        """Those of some rows, which may be repeated."""
+        return Outcomes(self.time[rows], self.status[rows])
+
 
 def _status(rows: Followup, cause: int | str | None) -> Index:
     """1 = outcome, 2 = competing event, for a cause that is named; it need not occur."""

@@ -2,10 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from riskset._errors import counted
 from riskset._keywords import takes
@@ -14,6 +13,7 @@ from riskset._settings import Settings, same_as, settings
 from riskset._time_units import DAYS_IN, TimeUnit
 from riskset._types import AnyArray, Index, Rows
 from riskset.cohort.adjustment import Adjustment, People
+from riskset.cohort.arm_rows import ArmRows
 from riskset.cohort.curves import ARMS, followed_arms
 from riskset.cohort.outcomes import Outcomes
 from riskset.cohort.resampling import Readjust, counts_of_resamples, readjusted
@@ -166,9 +166,9 @@ def risk_difference(
     level, replicates, seed = settings.level, settings.replicates, settings.seed
     adjustment, outcomes = followed_arms(y, adjustment, cause)
     at = as_times(times)
-    arms = _arms(outcomes, adjustment, at)
+    arms = _arms(outcomes, adjustment)
     target, comparator = (
-        np.where(at > arm.end(outcomes), np.nan, arm.risk(adjustment.weight)) for arm in arms
+        np.where(at > arm.end, np.nan, arm.risk(adjustment.weight, at)) for arm in arms
     )
     difference = target - comparator
     draws = []
@@ -177,11 +177,11 @@ def risk_difference(
         weight = np.zeros(adjustment.weight.size)
         for counts in counts_of_resamples(adjustment.cluster[rows], replicates, seed):
             weight[rows] = adjustment.weight[rows] * counts
-            draws.append(arms[0].risk(weight) - arms[1].risk(weight))
+            draws.append(arms[0].risk(weight, at) - arms[1].risk(weight, at))
     else:
         for own, made in readjusted(adjustment, readjust, replicates, seed):
-            again = _arms(Outcomes(outcomes.time[own], outcomes.status[own]), made, at)
-            draws.append(again[0].risk(made.weight) - again[1].risk(made.weight))
+            again = _arms(outcomes.take(own), made)
+            draws.append(again[0].risk(made.weight, at) - again[1].risk(made.weight, at))
     found = np.array(draws)
     good = found[~np.isnan(found).any(axis=1)]
     se, lower, upper = (np.full(at.size, np.nan) for _ in range(3))
@@ -193,7 +193,7 @@ def risk_difference(
         # the people who are followed longest are drawn would count alone.
         for values in (se, lower, upper):
             values[np.isnan(difference)] = np.nan
-    ends = {name: arm.end(outcomes) for name, arm in zip(ARMS, arms, strict=True)}
+    ends = {name: arm.end for name, arm in zip(ARMS, arms, strict=True)}
     return RiskDifference(
         times=at,
         target=target,
@@ -202,10 +202,10 @@ def risk_difference(
         se=se,
         lower=lower,
         upper=upper,
-        target_outcomes=arms[0].outcomes_by(),
-        comparator_outcomes=arms[1].outcomes_by(),
-        target_at_risk=arms[0].at_risk(outcomes.time, at),
-        comparator_at_risk=arms[1].at_risk(outcomes.time, at),
+        target_outcomes=arms[0].events_by(at),
+        comparator_outcomes=arms[1].events_by(at),
+        target_at_risk=arms[0].at_risk(at),
+        comparator_at_risk=arms[1].at_risk(at),
         level=level,
         n_left_out=len(found) - len(good),
         notes=end_notes(at, ends),
@@ -235,57 +235,5 @@ def end_notes(times: Rows, ends: Mapping[str, float], unit: TimeUnit = "days") -
     return tuple(notes)
 
 
-class _Arm(NamedTuple):
-    """Rows of an arm in the order of their times, ready for any weights.
-
-    `first` is the first row of each distinct time, and `place` the number of distinct times up to
-    each requested time.
-    """
-
-    rows: Index
-    any_event: NDArray[np.bool_]
-    outcome: NDArray[np.bool_]
-    first: Index
-    place: Index
-
-    def outcomes_by(self) -> Index:
-        """People with the outcome up to each time (k,)."""
-        events = np.append(0, np.cumsum(self.outcome))
-        return np.asarray(events[np.append(self.first, self.rows.size)[self.place]])
-
-    def end(self, outcomes: Outcomes) -> float:
-        """Time up to which the risk is known."""
-        last = self.rows[self.first[-1] :]
-        is_complete = bool((outcomes.status[last] > 0).all())
-        return float("inf") if is_complete else float(outcomes.time[last[0]])
-
-    def at_risk(self, time: Rows, at: Rows) -> Index:
-        """People under observation just before each time (k,)."""
-        return self.rows.size - np.searchsorted(time[self.rows], at, side="left")
-
-    def risk(self, weight: Rows) -> Rows:
-        """Risk by each time (k,); NaN without weight."""
-        own = weight[self.rows]
-        if not own.sum() > 0:
-            return np.full(self.place.size, np.nan)
-        # Added up from the end, so that nothing is ever subtracted.
-        at_risk = np.cumsum(np.add.reduceat(own, self.first)[::-1])[::-1]
-        shares = []
-        for event in (self.any_event, self.outcome):
-            events = np.add.reduceat(own * event, self.first)
-            shares.append(np.divide(events, at_risk, out=np.zeros_like(events), where=at_risk > 0))
-        free = np.cumprod(1 - shares[0])
-        risk = np.cumsum(np.append(1.0, free[:-1]) * shares[1])
-        return np.append(0.0, risk)[self.place]
-
-
-def _arms(outcomes: Outcomes, adjustment: Adjustment, times: Rows) -> list[_Arm]:
-    found = []
-    for arm in adjustment.arms:
-        rows = np.flatnonzero(arm)
-        rows = rows[np.argsort(outcomes.time[rows], kind="stable")]
-        distinct, first = np.unique(outcomes.time[rows], return_index=True)
-        status = outcomes.status[rows]
-        place = np.searchsorted(distinct, times, side="right")
-        found.append(_Arm(rows, status > 0, status == 1, first, place))
-    return found
+def _arms(outcomes: Outcomes, adjustment: Adjustment) -> list[ArmRows]:
+    return [ArmRows.of(outcomes, np.flatnonzero(arm)) for arm in adjustment.arms]

@@ -14,6 +14,7 @@ from riskset.cohort.estimate import Estimate
 from riskset.cohort.outcomes import FollowUpTime
 from riskset.cohort.overlap import Discrimination
 from riskset.cohort.propensity_result import PropensityScore
+from riskset.cohort.restricted_means import ArmRestrictedMeans
 from riskset.cohort.risks import RiskDifference
 from riskset.curves.aalen_johansen import IncidenceCurve
 from riskset.curves.comparison import GroupTest
@@ -25,6 +26,7 @@ __all__ = ["CLASSES", "load", "save"]
 
 CLASSES = classes_of(
     ArmCurves,
+    ArmRestrictedMeans,
     Attrition,
     Balance,
     CalibratedEstimates,

@@ -13,11 +13,16 @@ from riskset.cohort.baseline_table import Table1
 from riskset.cohort.covariate_balance import Balance
 from riskset.cohort.curves import ArmCurves
 from riskset.cohort.estimate import Estimate
+from riskset.cohort.restricted_means import ArmRestrictedMeans
 from riskset.cohort.risks import RiskDifference
 from riskset.disclosure.arms import EFFECT, hidden_in_arms, suppressed_in
 from riskset.disclosure.covariates import hidden_in_balance
 from riskset.disclosure.engine import Disclosure
-from riskset.disclosure.over_time import events_apart
+from riskset.disclosure.over_time import (
+    OF_RESTRICTED_MEAN,
+    events_apart,
+    hidden_in_restricted_mean,
+)
 from riskset.disclosure.rows import ARMS, known
 from riskset.disclosure.small_cells import hide_small, is_small
 from riskset.results.rows import TABLES, AdjustmentRow, AttritionRow, BalanceRow, CharacteristicRow
@@ -26,6 +31,7 @@ __all__ = [
     "share_balance",
     "share_curves",
     "share_estimate",
+    "share_restricted_means",
     "share_risks",
     "share_subgroups",
     "share_table1",
@@ -312,3 +318,49 @@ def share_risks(
     for name in ("difference", "se", "lower", "upper"):
         columns[name][(either & ~np.isnan(risks.difference)) | blind] = None
     return columns
+
+
+def share_restricted_means(
+    means: ArmRestrictedMeans, *, min_cell_count: int = 5, blind: bool = False
+) -> dict[str, AnyArray]:
+    """Return restricted means of the arms without small counts.
+
+    If an arm has fewer people at risk at a horizon, or fewer with an event of the measure by then,
+    its mean, the difference and the ratio are hidden. Numbers of people are left out, because they
+    would differ by few from those of other tables. Means after the end of follow-up are NaN.
+
+    Parameters
+    ----------
+    min_cell_count, blind
+        As for `share_estimate`. `blind` withholds the means of both arms, too.
+
+    Returns
+    -------
+    dict
+        As `ArmRestrictedMeans.columns`, without numbers of people. Hidden values are None.
+
+    Examples
+    --------
+    >>> import riskset as rs
+    >>> people = rs.cohort.Population([1, 0] * 20)
+    >>> y = rs.Surv(range(1, 41), [1] * 40)
+    >>> means = rs.cohort.restricted_mean(y, people, [2, 20])
+    >>> rs.cohort.share_restricted_means(means)["target"][:2]
+    array([None, 15.0], dtype=object)
+    """
+    columns = {name: values.astype(object) for name, values in means.columns().items()}
+    for arm in ARMS:
+        columns[f"{arm}_mean"] = columns[arm]
+    n = len(columns["time"])
+    for k in range(n):
+        row = {name: values[k] for name, values in columns.items()}
+        hidden = set(OF_RESTRICTED_MEAN) if blind else set()
+        for arm in ARMS:
+            if known(row[arm]) is not None:
+                hidden |= hidden_in_restricted_mean(row, arm, set(), min_cell_count)
+        for name in hidden:
+            columns[name][k] = None
+    gone = [
+        f"{arm}_{what}" for arm in ARMS for what in ("outcomes", "competing", "at_risk", "mean")
+    ]
+    return {name: values for name, values in columns.items() if name not in gone}

@@ -1,6 +1,6 @@
 """Base classes of the curves of several groups."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -12,15 +12,28 @@ from riskset._types import AnyArray
 from riskset.data.checks import Places, as_array, as_numbers
 from riskset.data.frame import data_frame
 
-__all__ = ["C", "GroupCurve", "GroupCurves", "as_times", "step_values"]
+__all__ = [
+    "C",
+    "GroupCurve",
+    "GroupCurves",
+    "GroupEstimates",
+    "as_times",
+    "group_frame",
+    "known_until",
+    "step_values",
+]
 
 
-class GroupCurve(Protocol):
+class Labelled(Protocol):
     """Estimates of one group."""
 
     @property
     def label(self) -> object:
         """The group."""
+
+
+class GroupCurve(Labelled, Protocol):
+    """A curve of one group."""
 
     @property
     def end(self) -> float:
@@ -37,10 +50,40 @@ class GroupCurve(Protocol):
 
 
 C = TypeVar("C", bound=GroupCurve)
+L = TypeVar("L", bound=Labelled)
+
+
+class GroupEstimates(Generic[L]):
+    """Estimates of groups, which are found by the labels of the groups."""
+
+    @property
+    def _parts(self) -> tuple[L, ...]:
+        """The estimates of each group, in the order of the groups."""
+        raise NotImplementedError
+
+    @property
+    def groups(self) -> tuple[object, ...]:
+        """Labels of the groups; ("all",) without groups."""
+        return tuple(part.label for part in self._parts)
+
+    def __getitem__(self, group: object) -> L:
+        for part in self._parts:
+            if part.label == group:
+                return part
+        raise InputError.unknown_name("group", group, self.groups)
+
+    def __contains__(self, group: object) -> bool:
+        return any(part.label == group for part in self._parts)
+
+    def __iter__(self) -> Iterator[L]:
+        return iter(self._parts)
+
+    def __len__(self) -> int:
+        return len(self._parts)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class GroupCurves(Generic[C]):
+class GroupCurves(GroupEstimates[C]):
     """Curves of groups, in the order of the groups.
 
     Iteration gives the curves. ``result["treated"]`` looks one up by the label of its group, and
@@ -64,9 +107,8 @@ class GroupCurves(Generic[C]):
     variance: str
 
     @property
-    def groups(self) -> tuple[object, ...]:
-        """Labels of the groups; ("all",) without groups."""
-        return tuple(curve.label for curve in self.curves)
+    def _parts(self) -> tuple[C, ...]:
+        return self.curves
 
     def __repr__(self) -> str:
         lines = "".join(f"\n  {curve!r}" for curve in self.curves[:10])
@@ -80,21 +122,6 @@ class GroupCurves(Generic[C]):
     def _limits(self) -> str:
         """What the limits of the curves are."""
         return f"{self.interval} intervals"
-
-    def __getitem__(self, group: object) -> C:
-        for curve in self.curves:
-            if curve.label == group:
-                return curve
-        raise InputError.unknown_name("group", group, self.groups)
-
-    def __contains__(self, group: object) -> bool:
-        return any(curve.label == group for curve in self.curves)
-
-    def __iter__(self) -> Iterator[C]:
-        return iter(self.curves)
-
-    def __len__(self) -> int:
-        return len(self.curves)
 
     def at(self, times: object) -> NDArray[np.float64]:
         """Return the estimates of all groups at given times: groups first, times last.
@@ -126,13 +153,19 @@ class GroupCurves(Generic[C]):
             One row per group (and cause) and time. In pandas, the group is the index.
         """
         at = None if times is None else as_times(times)
-        parts = [curve.columns(at) for curve in self.curves]
-        sizes = [next(iter(part.values())).size for part in parts]
-        labels = np.empty(len(parts), dtype=object)
-        labels[:] = self.groups
-        columns: dict[str, AnyArray] = {"group": np.repeat(labels, sizes)}
-        columns |= {name: np.concatenate([p[name] for p in parts]) for name in parts[0]}
-        return data_frame(columns, library)
+        return group_frame(self.groups, [curve.columns(at) for curve in self.curves], library)
+
+
+def group_frame(
+    groups: Sequence[object], parts: Sequence[Mapping[str, AnyArray]], library: str | None
+) -> Any:
+    """The columns of each group as one data frame, with the label of the group in each row."""
+    sizes = [next(iter(part.values())).size for part in parts]
+    labels = np.empty(len(parts), dtype=object)
+    labels[:] = groups
+    columns: dict[str, AnyArray] = {"group": np.repeat(labels, sizes)}
+    columns |= {name: np.concatenate([p[name] for p in parts]) for name in parts[0]}
+    return data_frame(columns, library)
 
 
 def as_times(times: object) -> NDArray[np.float64]:

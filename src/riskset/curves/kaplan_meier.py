@@ -32,6 +32,7 @@ __all__ = [
     "choose_variance",
     "curves_of",
     "kaplan_meier",
+    "warn_if_emptied",
 ]
 
 SurvivalVariance = Literal["auto", "counts", "robust", "xie-liu"]
@@ -433,7 +434,7 @@ def _curve(
         standard_error = np.where(survival > 0, np.sqrt(squared), np.nan)
         hazard_error = np.sqrt(hazard_variance)
     lower, upper = probability_interval(survival, standard_error, level, interval)
-    _warn_if_emptied(survival, at_risk, label)
+    warn_if_emptied(survival, at_risk, label)
     return SurvivalCurve(
         label,
         table.time,
@@ -450,7 +451,8 @@ def _curve(
     )
 
 
-def _warn_if_emptied(survival: TableSteps, at_risk: TableSteps, label: object) -> None:
+def warn_if_emptied(survival: TableSteps, at_risk: TableSteps, label: object) -> None:
+    """Warn that a curve is 0 while others are still to enter."""
     zero = np.flatnonzero(survival[-2:] == 0)
     if zero.size > 1:
         zero = np.flatnonzero(survival == 0)

@@ -76,6 +76,10 @@ RULES: dict[str, SharingRule] = {
     "absolute_risks": _rule(
         over_time.share_risks, *over_time.OF_RISK, *_both("at_risk", "outcomes")
     ),
+    "restricted_means": _rule(
+        over_time.share_restricted_means, *over_time.OF_RESTRICTED_MEAN,
+        *_both("at_risk", "outcomes", "competing"),
+    ),
     "curves": _rule(
         over_time.share_curves, "value", "standard_error", "lower", "upper", "people", "events"
     ),
@@ -106,6 +110,7 @@ WITHHELD: Mapping[str, tuple[str, ...]] = {
         *arms.EFFECT, *arms.CALIBRATED, *multiplicity.ADJUSTED_P, *arms.RATES, "interaction_p",
     ),
     "absolute_risks": over_time.OF_RISK,
+    "restricted_means": over_time.OF_RESTRICTED_MEAN,
 }  # fmt: skip
 """Columns that reveal the effect of a run, and are withheld where it is blinded."""
 

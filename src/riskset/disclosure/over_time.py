@@ -30,13 +30,16 @@ from riskset.results.rows import (
     FollowUpRow,
     IntervalRow,
     ProfilePointRow,
+    RestrictedMeanRow,
     RiskRow,
     WeekRow,
 )
 
 __all__ = [
+    "OF_RESTRICTED_MEAN",
     "OF_RISK",
     "events_apart",
+    "hidden_in_restricted_mean",
     "share_at_risk",
     "share_curves",
     "share_effect_over_time",
@@ -44,6 +47,7 @@ __all__ = [
     "share_histogram",
     "share_profiles",
     "share_quantiles",
+    "share_restricted_means",
     "share_risks",
     "share_weeks",
     "share_with_effect",
@@ -82,7 +86,7 @@ def share_curves(rows: Sequence[CurveRow], results: Results) -> Iterator[CurveRo
             yield row
 
 
-def _end(results: Results, row: CurveRow) -> float:
+def _end(results: Results, row: Named) -> float:
     """The first time at which few are known to be at risk.
 
     A number that is hidden is at least as large as a later one, because nobody joins an arm after
@@ -180,6 +184,56 @@ OF_RISK = tuple(
     )
     for end in ends
 )
+
+
+def share_restricted_means(
+    rows: Sequence[RestrictedMeanRow], results: Results
+) -> Iterator[RestrictedMeanRow]:
+    """Means up to a horizon at which each arm has enough people left, and has had enough events.
+
+    Numbers of people at the horizons are never shared, because they would differ by few from those
+    of other tables.
+    """
+    for row in rows:
+        counts = _arms_of(results, row, is_adjusted=row.adjusted)
+        end = _end(results, row)
+        hidden = {
+            name
+            for arm in ARMS
+            for name in hidden_in_restricted_mean(
+                row, arm, names_hidden(counts), results.least, end
+            )
+        }
+        yield without(row, hidden)
+
+
+def hidden_in_restricted_mean(
+    row: Named, arm: str, names: set[str], least: int, end: float = float("inf")
+) -> set[str]:
+    """Columns to hide, because an arm has few people at risk at the horizon, or few events by then.
+
+    The time without any event reveals each kind of event, because all of the time is known. `names`
+    are the columns of numbers of events that are hidden elsewhere, and `end` is the time from which
+    few are known to be at risk, which decides for results that were shared before.
+    """
+    kinds = {"time_lost": ("outcomes",), "competing_time_lost": ("competing",)}
+    few = not row["time"] < end
+    if row[f"{arm}_at_risk"] is not None:
+        few = not row[f"{arm}_at_risk"] >= least
+    for kind in kinds.get(row["measure"], tuple(CAUSES.values())):
+        name = f"{arm}_{kind}"
+        few = few or name in names or bool(is_small(number(row[name]), least))
+    if not few:
+        return set()
+    return {f"{arm}_{end}" for end in OF_MEAN} | set(OF_CONTRAST)
+
+
+OF_MEAN = ("mean", "se", "lower", "upper")
+OF_CONTRAST = (
+    *(f"difference{end}" for end in ("", "_se", "_lower", "_upper", "_p")),
+    *("ratio", "log_ratio_se", "ratio_lower", "ratio_upper", "ratio_p"),
+)
+OF_RESTRICTED_MEAN = (*(f"{arm}_{end}" for arm in ARMS for end in OF_MEAN), *OF_CONTRAST)
 
 
 def share_at_risk(rows: Sequence[AtRiskRow], results: Results) -> Iterator[AtRiskRow]:

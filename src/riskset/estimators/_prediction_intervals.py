@@ -23,7 +23,7 @@ from riskset.estimators.predictions import (
     of_log_hazard,
 )
 from riskset.infer.functionals import functional_predictions
-from riskset.infer.hazard_sensitivities import RestrictedMean
+from riskset.infer.hazard_sensitivities import RestrictedMeanSlopes
 from riskset.infer.predicted_hazard import PredictedRows, hazards_of_rows, predicted_hazards
 from riskset.infer.wald import check_level
 
@@ -276,7 +276,7 @@ class PredictionIntervals(HazardModelBase):
         mean, error = np.full((2, new.eta.size, at.size), np.nan)
         for stratum in np.unique(new.stratum).tolist():
             own = fit.steps.own(stratum)
-            means = RestrictedMean(baseline.time[own], log_jump[own], new.eta, at)
+            means = RestrictedMeanSlopes(baseline.time[own], log_jump[own], new.eta, at)
             blocks = new.blocks(stratum, means.time.size * at.size)
             for rows, estimate, found in functional_predictions(
                 [fit], [root], stratum, means.predict, blocks, new.covariates, is_robust=is_robust

@@ -10,14 +10,14 @@ from riskset._types import Index, Matrix, Rows
 from riskset.model.baseline import Baseline
 from riskset.model.incidence import hazard_increments
 
-__all__ = ["JointHazards", "RestrictedMean"]
+__all__ = ["JointHazards", "RestrictedMeanSlopes"]
 
 MAX_LOG_HAZARD = 700.0
 """Hazards of larger logarithms are not finite; nobody survives a smaller one."""
 
 
 @dataclass(frozen=True, eq=False)
-class RestrictedMean:
+class RestrictedMeanSlopes:
     """Mean survival times up to `until` (m,) of a stratum with event times (M,).
 
     `log_hazard` (M,) are the logs of the increments for a linear predictor of 0, and `eta` (k,) are

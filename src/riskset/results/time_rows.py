@@ -9,6 +9,7 @@ __all__ = [
     "FollowUpBinRow",
     "FollowUpEndRow",
     "FollowUpRow",
+    "RestrictedMeanRow",
     "RiskRow",
     "WeekRow",
     "YearRow",
@@ -44,6 +45,66 @@ class RiskRow(OfRun, table="absolute_risks"):
     )
     suppressed: str = column("summary", SUPPRESSED, "")
     blinded: bool = column("summary", "whether the risks are withheld", False)
+
+
+@row_class
+class RestrictedMeanRow(OfRun, table="restricted_means"):
+    """Mean time within a horizon: without an event, or lost to the outcome or to others."""
+
+    adjusted: bool = column("id", "whether the weights of the adjustment apply")
+    reading: str = column(
+        "id", '"marginal", or "standardized": the mean over the strata of the propensity score'
+    )
+    measure: str = column(
+        "id",
+        '"restricted_mean": mean time without any event, "time_lost": mean time from the outcome '
+        'to the horizon, "competing_time_lost": the same from a competing event',
+    )
+    time: float = column(
+        "id", "the horizon, in days since the start of the time at risk", unit="days"
+    )
+    target_mean: float | None = column("derived", "mean of the target group", unit="days")
+    target_se: float | None = column("derived", "its standard error", unit="days")
+    target_lower: float | None = column("derived", "lower limit of its interval", unit="days")
+    target_upper: float | None = column("derived", "upper limit", unit="days")
+    comparator_mean: float | None = column("derived", "mean of the comparator group", unit="days")
+    comparator_se: float | None = column("derived", "its standard error", unit="days")
+    comparator_lower: float | None = column("derived", "lower limit of its interval", unit="days")
+    comparator_upper: float | None = column("derived", "upper limit", unit="days")
+    difference: float | None = column(
+        "derived", "mean of the target group minus mean of the comparator group", unit="days"
+    )
+    difference_se: float | None = column("derived", "its standard error", unit="days")
+    difference_lower: float | None = column("derived", "lower limit of its interval", unit="days")
+    difference_upper: float | None = column("derived", "upper limit", unit="days")
+    difference_p: float | None = column("derived", "p value of no difference", unit="p")
+    ratio: float | None = column(
+        "derived", "mean of the target group divided by mean of the comparator group"
+    )
+    log_ratio_se: float | None = column("derived", "standard error of the logarithm of the ratio")
+    ratio_lower: float | None = column("derived", "lower limit of its interval")
+    ratio_upper: float | None = column("derived", "upper limit")
+    ratio_p: float | None = column("derived", "p value of a ratio of 1", unit="p")
+    interval: str = column("setting", 'how intervals were computed: "robust" or "bootstrap"')
+    interval_level: float = column("setting", "confidence level, such as 0.95")
+    target_at_risk: int | None = column("private", "people of the target group at risk then")
+    comparator_at_risk: int | None = column(
+        "private", "people of the comparator group at risk then"
+    )
+    target_outcomes: int | None = column(
+        "private", "people of the target group with the outcome by then"
+    )
+    comparator_outcomes: int | None = column(
+        "private", "people of the comparator group with the outcome by then"
+    )
+    target_competing: int | None = column(
+        "private", "people of the target group with a competing event by then"
+    )
+    comparator_competing: int | None = column(
+        "private", "people of the comparator group with a competing event by then"
+    )
+    suppressed: str = column("summary", SUPPRESSED, "")
+    blinded: bool = column("summary", "whether the means are withheld", False)
 
 
 @row_class

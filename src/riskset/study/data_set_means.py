@@ -10,7 +10,7 @@ import numpy as np
 from riskset._types import AnyArray, is_number
 from riskset.results.columns import RowT
 
-__all__ = ["matched_means", "mean_array", "mean_details", "mean_row"]
+__all__ = ["matched_means", "mean_array", "mean_details", "mean_row", "total_variance"]
 
 
 def mean_row(rows: Sequence[RowT], zeros: Mapping[str, int] | None = None) -> RowT:
@@ -58,6 +58,12 @@ def matched_means(
     return [
         mean_row(group, dict.fromkeys(zero, len(tables) - len(group))) for group in groups.values()
     ]
+
+
+def total_variance(values: Any, variances: Any) -> Any:
+    """Total variance by Rubin's rules, over the first axis."""
+    between = np.var(values, axis=0, ddof=1)
+    return np.mean(variances, axis=0) + (1 + 1 / len(values)) * between
 
 
 def mean_array(arrays: Sequence[AnyArray]) -> AnyArray:

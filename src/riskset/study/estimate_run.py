@@ -68,14 +68,16 @@ class AdjustedPeople:
 class EstimateRun(AdjustedPeople):
     """One estimate that was asked for: of the people who are followed to an outcome.
 
-    `shared` is the same analysis before anybody is left out for an outcome. `description` and
-    `estimate` are keys of steps; `subgroup_balance` has such keys by the names of subgroups.
+    `shared` is the same analysis before anybody is left out for an outcome. `description`,
+    `restricted_means` and `estimate` are keys of steps; `subgroup_balance` has such keys by the
+    names of subgroups.
     """
 
     outcome_name: str
     outcome: OutcomeDefinition
     shared: AdjustedPeople
     description: str | None = None
+    restricted_means: str | None = None
     estimate: str | None = None
     subgroup_balance: dict[str, str] = field(default_factory=dict)
     rows: list[EstimateRow] = field(default_factory=list)

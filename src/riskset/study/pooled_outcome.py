@@ -19,7 +19,7 @@ from riskset.curves.intervals import probability_interval
 from riskset.infer.rubin import PooledVariance, t_p_value, t_quantile
 from riskset.results.column_groups import EffectColumns
 from riskset.results.rows import CurveRow, EstimateRow, FollowUpBinRow, IntervalRow, RiskRow
-from riskset.study.data_set_means import matched_means, mean_row
+from riskset.study.data_set_means import matched_means, mean_row, total_variance
 from riskset.study.description_step import DescriptionStep
 from riskset.study.estimate_step import EstimateStep
 
@@ -177,7 +177,7 @@ def _pooled_curve(parts: Sequence[Sequence[CurveRow]], level: float) -> list[Cur
             values = np.array([np.nan if row[name] is None else row[name] for row in part])
             at[name].append(values[np.maximum(place, 0)])
     value, people, events = (np.mean(at[name], axis=0) for name in ("value", "people", "events"))
-    error = np.sqrt(_total(at["value"], np.square(at["standard_error"])))
+    error = np.sqrt(total_variance(at["value"], np.square(at["standard_error"])))
     lower, upper = probability_interval(value, error, level, "log-log")
     return [
         dataclasses.replace(
@@ -192,12 +192,6 @@ def _pooled_curve(parts: Sequence[Sequence[CurveRow]], level: float) -> list[Cur
         )
         for k in range(times.size)
     ]
-
-
-def _total(values: Any, variances: Any) -> Any:
-    """Total variance by Rubin's rules, over the first axis."""
-    between = np.var(values, axis=0, ddof=1)
-    return np.mean(variances, axis=0) + (1 + 1 / len(values)) * between
 
 
 def _pooled_risks(tables: Sequence[Sequence[RiskRow]]) -> list[RiskRow]:
@@ -236,7 +230,7 @@ def _pooled_ends(
             return {}
         numbers = np.log(-np.log1p(-numbers))
     variance = ((numbers[:, 2] - numbers[:, 1]) / (2 * z)) ** 2
-    half = z * np.sqrt(_total(numbers[:, 0], variance))
+    half = z * np.sqrt(total_variance(numbers[:, 0], variance))
     middle = np.log(-np.log1p(-center)) if is_probability else center
     lower, upper = middle - half, middle + half
     if is_probability:

@@ -30,6 +30,7 @@ from riskset.study.pooled_people import (
     pooled_subgroup_balance,
 )
 from riskset.study.propensity_step import ScoreStep
+from riskset.study.restricted_mean_step import RestrictedMeanStep, pooled_restricted_means
 from riskset.study.subgroup_balance import SubgroupBalanceStep
 
 __all__ = ["pool_estimates", "pool_people"]
@@ -121,6 +122,15 @@ def pool_estimates(
             lambda: pooled_description([cache.load(DescriptionStep, k) for k in described], level),
         )
         run.description = description.key
+    means = [part.restricted_means for part in parts if part.restricted_means is not None]
+    if len(means) == len(parts):
+        step = cache.get_or_compute(
+            RestrictedMeanStep,
+            run.what,
+            [means, level],
+            lambda: pooled_restricted_means([cache.load(RestrictedMeanStep, k) for k in means]),
+        )
+        run.restricted_means = step.key
     _pool_subgroup_balance(run, parts, cache)
     estimated = [part.estimate for part in parts if part.estimate is not None]
     tables = [part.rows for part in parts]

@@ -17,6 +17,7 @@ from riskset.results.rows import (
     EstimateRow,
     PreferenceRow,
     RemarkRow,
+    RestrictedMeanRow,
     RunRow,
     ScoreRow,
     SubgroupBalanceRow,
@@ -33,6 +34,7 @@ from riskset.study.estimate_run import AnalysisRuns, EstimateRun
 from riskset.study.estimate_step import EstimateStep
 from riskset.study.keys import KEYS
 from riskset.study.propensity_step import ScoreStep
+from riskset.study.restricted_mean_step import RestrictedMeanStep
 from riskset.study.source import StudySource
 from riskset.study.specification import Study
 from riskset.study.subgroup_balance import SubgroupBalanceStep
@@ -94,6 +96,8 @@ class ResultRows:
         """Rows of a table."""
         if name in DESCRIPTIONS:
             return self._described(name)
+        if name == "restricted_means":
+            return self._restricted_means()
         if name in OF_SCORES:
             return self._of_scores(OF_SCORES[name])
         if name in OF_MODELS:
@@ -225,6 +229,12 @@ class ResultRows:
             blinded = {"blinded": is_blinded} if table == "absolute_risks" else {}
             for row in getattr(step, DESCRIPTIONS[table]):
                 yield row.changed(run.names | blinded)
+
+    def _restricted_means(self) -> Iterator[RestrictedMeanRow]:
+        for run in self._runs:
+            if run.restricted_means is not None:
+                for row in self._cache.load(RestrictedMeanStep, run.restricted_means).rows:
+                    yield row.changed({**run.names, "blinded": self._is_blinded(run)})
 
     def _estimates(self) -> Iterator[EstimateRow]:
         for run in self._runs:

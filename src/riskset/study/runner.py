@@ -19,6 +19,11 @@ from riskset.study.estimate_run import AdjustedPeople, AnalysisRuns, EstimateRun
 from riskset.study.estimate_step import EstimateStep, crude, estimates, subgroup_estimates
 from riskset.study.pooled_runs import pool_estimates, pool_people
 from riskset.study.propensity_step import ScoreStep, fit_score, given_score
+from riskset.study.restricted_mean_step import (
+    RestrictedMeanStep,
+    interval_of_means,
+    restricted_means,
+)
 from riskset.study.sections import Analysis, Comparison
 from riskset.study.source import (
     AnalysedOutcome,
@@ -137,8 +142,26 @@ class StudyRunner:
             )
             run.description = description.key
             run.take(description)
+            self._restricted_means(run, people)
         self._estimate(run, people)
         return people.people.population
+
+    def _restricted_means(self, run: EstimateRun, people: AnalysedOutcome) -> None:
+        model, asked = run.analysis.model, self.study.specification
+        horizons, unit = asked.horizon_days(run.analysis), asked.time_unit
+        if not horizons:
+            return
+        interval = interval_of_means(model.interval)
+        key = [run.adjustment, people.followed.key, horizons, unit, interval, model.level]
+        key += [model.replicates, people.seed] if interval == "bootstrap" else []
+        step = self.cache.get_or_compute(
+            RestrictedMeanStep,
+            run.what,
+            key,
+            functools.partial(restricted_means, people, horizons, unit),
+        )
+        run.restricted_means = step.key
+        run.take(step)
 
     def _start(self, run: AdjustedPeople) -> AnalysedPeople:
         """The people whom outcomes share; what is wrong with their cohort stops the run."""
@@ -220,6 +243,7 @@ class StudyRunner:
 
     def _estimate(self, run: EstimateRun, people: AnalysedOutcome) -> None:
         model, cohort, followed = as_dict(run.analysis.model), people.cohort, people.followed
+        del model["rmst"]  # it has a step of its own
         steps: list[EstimateStep] = []
         if run.status != "empty":
             plain = {name: model[name] for name in ("kind", "interval", "level", "ties")}

@@ -291,8 +291,15 @@ class OutcomeModelSection(OutcomeModel):
     """The outcome model; see `riskset.cohort.fit_outcome`."""
 
     also: tuple[Model, ...] = setting("further models, each with its estimate", (), after="model")
+    rmst: tuple[float, ...] = setting(
+        "times up to which restricted mean survival times are reported, in the `time_unit` of the "
+        "report, as `risk_times` are",
+        (),
+        above=0,
+        after="replicates",
+    )
     covariates: Literal["none", "all"] = setting(
-        "whether the model adjusts for the tidy covariates", "none", after="replicates"
+        "whether the model adjusts for the tidy covariates", "none", after="rmst"
     )
     strength: float | None = setting(
         "the strength of the L1 penalty on these covariates; left out: by cross-validation",
@@ -468,6 +475,10 @@ class Specification:
         if self.risk_times is None:
             return (365.0 if unit == "days" else DAYS_A_YEAR,)
         return tuple(time * DAYS_IN[unit] for time in self.risk_times)
+
+    def horizon_days(self, analysis: Analysis) -> tuple[float, ...]:
+        """Days up to which restricted means of an analysis are reported."""
+        return tuple(time * DAYS_IN[self.time_unit] for time in analysis.model.rmst)
 
     def column_uses(self) -> Iterator[tuple[str, tuple[str, ...]]]:
         """Names of columns or variables, and the keys of the specification that have them."""

@@ -10,6 +10,7 @@ from riskset.report.figures.forest import ForestRow, forest
 from riskset.report.markup import Markup, join
 from riskset.report.number_format import MISSING, capital, interval, percent, significant, whole
 from riskset.report.page import Facts, Page, ReportRow, TableColumn
+from riskset.report.sections import restricted_means
 from riskset.report.source import ReportPart, masks, record
 from riskset.results.column_groups import ArmColumns
 from riskset.results.rows import ArmRow, EstimateRow, RiskRow
@@ -51,6 +52,7 @@ def collect(part: ReportPart) -> dict[str, Any]:
             "risks": [_risk(row) for row in part.read(RiskRow)],
         },
         "mdrr": main and main.mdrr,
+        "restricted_means": restricted_means.collect(part),
         "three": [
             {key: row[key] for key in ("arm", "label", "persons")}
             | {"risk_bound": THREE / row["persons"], "rate_bound": row["rate_upper"]}
@@ -164,6 +166,7 @@ def render(page: Page, content: Facts) -> Markup:
         else page.paragraph("result.instead", "warning", reason=page.reason),
         _detectable(page, content["mdrr"]),
         _risks_table(page, tables["risks"]),
+        restricted_means.render(page.under("restricted_means"), content["restricted_means"]),
     )
 
 

@@ -10,7 +10,7 @@ from riskset.report.markup import Markup, spans_as_code, tag
 from riskset.report.number_format import capital, short
 from riskset.report.page import Facts, Page
 from riskset.report.source import ReportPart, ReportSource
-from riskset.results.rows import RemarkRow
+from riskset.results.rows import RemarkRow, RestrictedMeanRow
 
 __all__ = ["collect", "render"]
 
@@ -27,12 +27,22 @@ def collect(part: ReportPart) -> dict[str, Any]:
         "sentences": {key: words[key] for key in SENTENCES if words.get(key)},
         "sensitivity": [source.label("analyses", run.analysis) for run in part.runs[1:]],
         "data": {key: source.study["data"].get(key) for key in ("name", "start", "end")},
+        "restricted_means": _restricted_means(part),
         "missing": _missing(source),
         "imputation": _imputation(source.study),
         "is_blind": source.study["blind"],
         "balance": _balance(part),
         "version": source.study["versions"].get("riskset"),
     }
+
+
+def _restricted_means(part: ReportPart) -> dict[str, Any] | None:
+    """The horizons and the kind of the intervals of restricted means, if there are any."""
+    rows = part.read(RestrictedMeanRow, adjusted=True)
+    if not rows:
+        return None
+    times = list(dict.fromkeys(row.time for row in rows))
+    return {"times": times, "interval": rows[0].interval}
 
 
 def _imputation(study: Mapping[str, Any]) -> dict[str, Any]:
@@ -76,6 +86,11 @@ def render(page: Page, content: Facts) -> Markup:
     if page.about["has_competing"]:
         what = page.about["competing"] or say("question.coded_competing")
         parts.append(say("methods.competing", what=what))
+    means = content["restricted_means"]
+    if means is not None:
+        times = say.listed([page.duration(time) for time in means["times"]])
+        kind = say(f"methods.restricted_means_{means['interval']}")
+        parts.append(say("methods.restricted_means", times=times, interval=kind))
     how = content["imputation"]
     parts += [say(f"methods.missing_{rule}", **how) for rule in content["missing"]]
     if content["sensitivity"]:

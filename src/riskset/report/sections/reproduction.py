@@ -14,10 +14,12 @@ from riskset.results.rows import ConceptRow
 __all__ = ["collect", "render"]
 
 REFERENCES = (
-    "fine", "schoenfeld", "grambsch", "xie", "walker", "austin", "schuemie2014", "schuemie2018",
-    "hripcsak", "strobe", "record", "record_pe",
+    "fine", "schoenfeld", "grambsch", "xie", "royston", "andersen", "walker", "austin",
+    "schuemie2014", "schuemie2018", "hripcsak", "strobe", "record", "record_pe",
 )  # fmt: skip
-GLOSSARY = ("hazard_ratio", "equipoise", "smd", "ease", "calibration", "competing")
+GLOSSARY = (
+    "hazard_ratio", "restricted_mean", "equipoise", "smd", "ease", "calibration", "competing",
+)  # fmt: skip
 
 
 def collect(source: ReportSource) -> dict[str, Any]:

@@ -1,0 +1,494 @@
+"""Restricted mean times of the arms up to some horizons, their differences and their ratios."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from riskset._errors import CohortError, counted
+from riskset._keywords import takes
+from riskset._messages import Note, Value
+from riskset._settings import Settings, bad_setting, same_as, setting, settings
+from riskset._time_units import DAYS_IN, TimeUnit
+from riskset._types import AnyArray, Index, Rows
+from riskset.cohort.adjustment import Adjustment, People
+from riskset.cohort.arm_rows import ArmRows
+from riskset.cohort.arm_strata import ArmStrata
+from riskset.cohort.curves import ARMS, followed_arms
+from riskset.cohort.outcomes import Outcomes
+from riskset.cohort.resampling import Readjust, counts_of_resamples, readjusted
+from riskset.cohort.settings import OutcomeModel
+from riskset.curves.followup import EVERYBODY, Followup
+from riskset.curves.life_table import LifeTable
+from riskset.curves.restricted_areas import RestrictedAreas, RestrictedCurves
+from riskset.curves.restricted_contrast import Contrast, ContrastKind, contrast, interval_of
+from riskset.curves.restricted_mean import as_horizons
+from riskset.data.frame import data_frame
+from riskset.infer.wald import normal_quantile
+
+__all__ = ["ArmRestrictedMeans", "horizon_notes", "restricted_mean"]
+
+MEASURES = ("restricted_mean", "time_lost", "competing_time_lost")
+KINDS: tuple[ContrastKind, ...] = ("difference", "ratio")
+Cells = NDArray[np.float64]
+"""A number for each measure and horizon (q, k)."""
+
+
+@settings
+class RestrictedMeanOptions(Settings):
+    """How restricted means are computed, and their intervals."""
+
+    reading: Literal["marginal", "standardized"] = setting(
+        "marginal: curves with the weights of the adjustment; standardized: the mean over the "
+        "strata of the propensity score, each of which counts by its people",
+        "marginal",
+    )
+    interval: Literal["robust", "bootstrap"] = setting(
+        "how standard errors and intervals are computed", "robust"
+    )
+    level: float = same_as(OutcomeModel, "level")
+    replicates: int = same_as(OutcomeModel, "replicates")
+    seed: int = same_as(OutcomeModel, "seed")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ArmRestrictedMeans:
+    """Restricted mean times of the arms, the result of `restricted_mean`.
+
+    Attributes
+    ----------
+    measures : tuple of str, (q,)
+        "restricted_mean": mean time without any event, from 0 to the horizon. "time_lost": mean
+        time from the outcome to the horizon. "competing_time_lost": the same from a competing
+        event, if there are any. They add up to the horizon.
+    times : (k,) float64
+        The horizons.
+    target, comparator : (q, k) float64
+        NaN for horizons after the end of follow-up of the arm, unless all its people have had an
+        event. Each has a standard error, such as ``target_se``, and limits of its interval, such as
+        ``target_lower`` and ``target_upper``.
+    difference : (q, k) float64
+        Target minus comparator, with ``difference_se``, ``_lower``, ``_upper`` and the p value
+        ``difference_p``.
+    ratio : (q, k) float64
+        Target divided by comparator, with ``ratio_lower``, ``ratio_upper``, ``ratio_p`` and
+        ``log_ratio_se``, the standard error of its logarithm.
+    target_outcomes, comparator_outcomes, target_competing, comparator_competing : (k,) int64
+        People with the outcome, or with a competing event, by each horizon.
+    target_at_risk, comparator_at_risk : (k,) int64
+        People at risk just before each horizon.
+    target_end, comparator_end : float
+        The largest horizon of each arm; infinite if all its people have had an event.
+    reading, interval : str
+    level : float
+    n_left_out : int
+        Number of resamples with an empty arm.
+    notes : tuple of Note
+        "follow_up_ends": horizons after the end of follow-up of an arm. "strata_left_out": strata
+        without people in one of the arms.
+
+    Examples
+    --------
+    >>> import riskset as rs
+    >>> people = rs.cohort.Population([1, 1, 0, 0])
+    >>> y = rs.Surv([1.0, 4.0, 2.0, 4.0], [1, 0, 1, 1])
+    >>> found = rs.cohort.restricted_mean(y, people, 4)
+    >>> found.measures, found.difference
+    (('restricted_mean', 'time_lost'), array([[-0.5],
+           [ 0.5]]))
+    """
+
+    measures: tuple[str, ...]
+    times: Rows
+    target: Cells
+    target_se: Cells
+    target_lower: Cells
+    target_upper: Cells
+    comparator: Cells
+    comparator_se: Cells
+    comparator_lower: Cells
+    comparator_upper: Cells
+    difference: Cells
+    difference_se: Cells
+    difference_lower: Cells
+    difference_upper: Cells
+    difference_p: Cells
+    ratio: Cells
+    log_ratio_se: Cells
+    ratio_lower: Cells
+    ratio_upper: Cells
+    ratio_p: Cells
+    target_outcomes: Index
+    comparator_outcomes: Index
+    target_competing: Index
+    comparator_competing: Index
+    target_at_risk: Index
+    comparator_at_risk: Index
+    target_end: float
+    comparator_end: float
+    reading: str
+    interval: str
+    level: float
+    n_left_out: int = 0
+    notes: tuple[Note, ...] = ()
+
+    def columns(self) -> dict[str, AnyArray]:
+        """Return one row per measure and horizon."""
+        q, k = self.difference.shape
+        columns: dict[str, AnyArray] = {
+            "measure": np.repeat(np.array(self.measures, dtype=object), k),
+            "time": np.tile(self.times, q),
+        }
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if isinstance(value, np.ndarray) and field.name != "times":
+                columns[field.name] = value.reshape(-1) if value.ndim == 2 else np.tile(value, q)
+        return columns
+
+    def to_frame(self, library: str | None = None) -> Any:
+        """Return `columns` as a data frame."""
+        return data_frame(self.columns(), library)
+
+    def __repr__(self) -> str:
+        lines = [f"ArmRestrictedMeans ({self.reading}, {self.level:.0%} {self.interval} intervals)"]
+        for q, measure in enumerate(self.measures):
+            for k, time in enumerate(self.times):
+                lines.append(
+                    f"  {measure.replace('_', ' ')} by {time:g}: {self.target[q, k]:.4f} - "
+                    f"{self.comparator[q, k]:.4f} = {self.difference[q, k]:.4f} "
+                    f"({self.difference_lower[q, k]:.4f} to {self.difference_upper[q, k]:.4f})"
+                )
+        if self.n_left_out:
+            lines.append(f"  {counted(self.n_left_out, 'resample')} left out")
+        return "\n".join([*lines, *(f"  {note.message}" for note in self.notes)])
+
+
+@takes(RestrictedMeanOptions)
+def restricted_mean(
+    y: object,
+    adjustment: People,
+    times: object,
+    *,
+    settings: RestrictedMeanOptions,
+    cause: int | str | None = None,
+    readjust: Readjust | None = None,
+) -> ArmRestrictedMeans:
+    r"""Estimate restricted mean times of the arms, with their differences and ratios.
+
+    .. math:: RMST(\tau) = \int_0^\tau S(t) \, dt, \qquad RMTL(\tau) = \int_0^\tau F(t) \, dt
+
+    where S is the probability of no event of any type, and F the incidence of the outcome, or of
+    competing events, with the weights of the adjustment. Without competing events, RMST and RMTL
+    add up to the horizon :math:`\tau`. They need no proportional hazards.
+
+    "standardized" needs strata. It takes the mean :math:`\mu_{sa}` of each stratum s and arm a
+    without weights, and
+
+    .. math:: \mu_a = \sum_s \pi_s \mu_{sa}, \qquad
+        var = \sum_c \Big( \sum_{i \in c} \pi_{s_i} \psi_i
+        + \frac{r_i}{N} (\mu_{s_i a} - \mu_a) \Big)^2
+
+    where :math:`\pi_s` is the share of the stratum in the N people whom the effect is about
+    (:math:`r_i = 1`: everybody for "ate", the target for "att", the comparator for "atu"), and
+    :math:`\psi_i` the influence of a row on its :math:`\mu_{sa}`. Strata of equal weight keep their
+    shares.
+
+    Robust standard errors come from the infinitesimal jackknife over matched sets, otherwise
+    persons with all their rows; weights count as known. With `interval="bootstrap"`, these units
+    are resampled, and the limits are percentiles; p values then are normal, with the standard
+    deviation of the resamples.
+
+    Parameters
+    ----------
+    y, adjustment, cause
+        As for `survival`.
+    times : number or (k,) numbers > 0
+        The horizons, in days.
+    settings : RestrictedMeanOptions
+    readjust : callable, optional
+        As for `fit_outcome`, with `interval="bootstrap"`. Persons of the whole population are then
+        resampled.
+
+    Raises
+    ------
+    CohortError
+        "BadOutcome", "BadSetting"; "EmptyArm" if an arm is empty.
+    InputError
+        If a horizon is not a positive number.
+
+    References
+    ----------
+    Royston and Parmar (2013), BMC Medical Research Methodology 13, 152,
+    doi:10.1186/1471-2288-13-152.
+    Andersen (2013), Statistics in Medicine 32, 5278-5285, doi:10.1002/sim.5903, on competing
+    events.
+    Conner et al. (2019), Statistics in Medicine 38, 3832-3860, doi:10.1002/sim.8206, on weights.
+
+    Examples
+    --------
+    >>> import riskset as rs
+    >>> people = rs.cohort.Population([1, 1, 0, 0])
+    >>> y = rs.Surv([1.0, 4.0, 2.0, 4.0], [1, 0, 1, 1])
+    >>> rs.cohort.restricted_mean(y, people, 4)
+    ArmRestrictedMeans (marginal, 95% robust intervals)
+      restricted mean by 4: 2.5000 - 3.0000 = -0.5000 (-2.9985 to 1.9985)
+      time lost by 4: 1.5000 - 1.0000 = 0.5000 (-1.9985 to 2.9985)
+    """
+    at = as_horizons(times)
+    adjustment, outcomes = followed_arms(y, adjustment, cause)
+    if settings.reading == "standardized" and adjustment.kind != "stratification":
+        raise CohortError(
+            "BadSetting",
+            f"a standardized reading needs strata, but the adjustment is by {adjustment.kind}.",
+            hint="use `reading='marginal'`, or stratify.",
+        )
+    if readjust is not None and settings.interval != "bootstrap":
+        raise bad_setting(
+            "readjust",
+            "`readjust` adjusts resamples, but the interval does not use any.",
+            hint="add `interval='bootstrap'`, or leave `readjust` out.",
+        )
+    strata = ArmStrata.of(adjustment, settings.reading)
+    if settings.interval == "bootstrap":
+        estimates, ends, n_left_out = _resampled(strata, outcomes, at, settings, readjust)
+    else:
+        estimates, ends, n_left_out = *_robust(strata, outcomes, at, settings.level), 0
+    has_competing = bool((outcomes.status[strata.rows] == 2).any())
+    n_measures = len(MEASURES) if has_competing else len(MEASURES) - 1
+    numbers: dict[str, Any] = {name: value[:n_measures] for name, value in estimates.items()}
+    return ArmRestrictedMeans(
+        measures=MEASURES[:n_measures],
+        times=at,
+        **numbers | _counts(adjustment, outcomes, at),
+        target_end=float(ends[0]),
+        comparator_end=float(ends[1]),
+        reading=settings.reading,
+        interval=settings.interval,
+        level=settings.level,
+        n_left_out=n_left_out,
+        notes=(*strata.notes(), *horizon_notes(at, ends, settings.reading)),
+    )
+
+
+def horizon_notes(
+    times: Rows, ends: Sequence[float] | Rows, reading: str, unit: TimeUnit = "days"
+) -> tuple[Note, ...]:
+    """A note for each arm whose means up to some of the times (k,) are not known.
+
+    All are days, `ends` (2,) the largest horizon of each arm; the note has the times in `unit`.
+    """
+    where = "of a stratum " if reading == "standardized" else ""
+    until = "day {times}" if unit == "days" else f"{{times}} {unit}"
+    notes = []
+    for arm, end in zip(ARMS, ends, strict=True):
+        late = times[times > end]
+        if late.size:
+            text = (
+                f"the follow-up of the {{arm}} {where}ends after {{end:g}} days, so its restricted "
+                f"means up to {until} are not known; the largest possible horizon is "
+                "{largest:g} days."
+            )
+            values = {
+                "arm": Value("name", arm),
+                "end": Value("count", end),
+                "largest": Value("count", min(ends)),
+                "times": Value("setting", ", ".join(f"{time / DAYS_IN[unit]:g}" for time in late)),
+            }
+            notes.append(Note("follow_up_ends", (), text, values))
+    return tuple(notes)
+
+
+def _counts(adjustment: Adjustment, outcomes: Outcomes, at: Rows) -> dict[str, Index]:
+    """People of each arm with events by each horizon, and at risk then."""
+    counts = {}
+    for name, of_arm in zip(ARMS, adjustment.arms, strict=True):
+        arm = ArmRows.of(outcomes, np.flatnonzero(of_arm))
+        counts[f"{name}_outcomes"] = arm.events_by(at)
+        counts[f"{name}_competing"] = arm.events_by(at, competing=True)
+        counts[f"{name}_at_risk"] = arm.at_risk(at)
+    return counts
+
+
+def _robust(
+    strata: ArmStrata, outcomes: Outcomes, at: Rows, level: float
+) -> tuple[dict[str, Cells], Rows]:
+    """Estimates with normal intervals from the influence of each cluster, and the ends of arms."""
+    curves = {}
+    for arm, stratum, place in strata.cells():
+        own = strata.rows[place]
+        rows = Followup(
+            outcomes.time[own],
+            outcomes.status[own],
+            None,
+            strata.adjustment.weight[own],
+            np.zeros(own.size, dtype=np.int64),
+            (EVERYBODY,),
+            {},
+        )
+        table = LifeTable.build(rows, np.array([1, 2])).squarable()
+        curves[arm, stratum] = (place, RestrictedCurves.of(table))
+    ends = strata.ends({key: one.end for key, (_, one) in curves.items()})
+    value, variance = (np.full((2, len(MEASURES), at.size), np.nan) for _ in range(2))
+    covariance = np.full((len(MEASURES), at.size), np.nan)
+    for k, horizon in enumerate(at):
+        areas = {
+            key: (place, one.areas(float(horizon)))
+            for key, (place, one) in curves.items()
+            if horizon <= ends[key[0]]
+        }
+        for q in range(len(MEASURES)):
+            sums = {}
+            for arm in {arm for arm, _ in areas}:
+                value[arm, q, k], influence = _mean(strata, areas, arm, q)
+                sums[arm] = strata.cluster_sums(influence)
+                variance[arm, q, k] = sums[arm] @ sums[arm]
+            if len(sums) == len(ARMS):
+                covariance[q, k] = sums[0] @ sums[1]
+    z = normal_quantile(level)
+    found: dict[str, Cells] = {}
+    for arm, name in enumerate(ARMS):
+        error = np.sqrt(variance[arm])
+        found |= {name: value[arm], f"{name}_se": error}
+        found[f"{name}_lower"] = np.maximum(value[arm] - z * error, 0.0)
+        found[f"{name}_upper"] = np.minimum(value[arm] + z * error, at)
+    for kind in KINDS:
+        values, variances = (value[0], value[1]), (variance[0], variance[1])
+        found |= _named(kind, contrast(kind, values, variances, covariance, level))
+    return found, ends
+
+
+def _mean(
+    strata: ArmStrata,
+    areas: Mapping[tuple[int, int], tuple[Index, RestrictedAreas]],
+    arm: int,
+    q: int,
+) -> tuple[float, Rows]:
+    """A mean of an arm, and the influence of each row on it (n,), also through the shares."""
+    shares = strata.shares()
+    influence = np.zeros(strata.rows.size)
+    within = np.zeros(shares.size)
+    for stratum in range(shares.size):
+        place, area = areas[arm, stratum]
+        within[stratum] = area.value[q]
+        influence[place] += shares[stratum] * area.influence(q)
+    mean = float(shares @ within)
+    return mean, influence + strata.share_influence(within - mean)
+
+
+def _resampled(
+    strata: ArmStrata,
+    outcomes: Outcomes,
+    at: Rows,
+    settings: RestrictedMeanOptions,
+    readjust: Readjust | None,
+) -> tuple[dict[str, Cells], Rows, int]:
+    """Estimates with intervals from resamples, the ends of arms, and resamples without an arm."""
+    arms = _arm_rows(strata, outcomes)
+    ends = strata.ends({key: arm.end for key, arm in arms.items()})
+    value = _values(strata, arms, strata.adjustment.weight, None, at)
+    value[at > ends[:, None, None] + np.zeros_like(value)] = np.nan
+    draws = list(_draws(strata, outcomes, arms, at, settings, readjust))
+    good = np.array([draw for draw in draws if np.isfinite(draw).all()])
+    found: dict[str, Cells] = {}
+    with np.errstate(divide="ignore", invalid="ignore"):
+        for arm, name in enumerate(ARMS):
+            spread = _spread(good[:, arm] if len(good) else good, value[arm], settings.level)
+            found |= {name: value[arm], f"{name}_se": spread.standard_error}
+            found |= {f"{name}_lower": spread.lower, f"{name}_upper": spread.upper}
+        for kind in KINDS:
+            of = _difference if kind == "difference" else _log_ratio
+            center, drawn = of(value), of(good.swapaxes(0, 1)) if len(good) else good
+            spread = _spread(drawn, center, settings.level)
+            normal = interval_of(kind, center, spread.standard_error, settings.level)
+            ends_of = (spread.lower, spread.upper)
+            lower, upper = map(np.exp, ends_of) if kind == "ratio" else ends_of
+            found |= _named(kind, normal._replace(lower=lower, upper=upper))
+    return found, ends, len(draws) - len(good)
+
+
+def _draws(
+    strata: ArmStrata,
+    outcomes: Outcomes,
+    arms: Mapping[tuple[int, int], ArmRows],
+    at: Rows,
+    settings: RestrictedMeanOptions,
+    readjust: Readjust | None,
+) -> Iterator[NDArray[np.float64]]:
+    """Means of each resample (2, q, k).
+
+    A resample that happens to end earlier keeps its last value: without it those in which the
+    people who are followed longest are drawn would count alone.
+    """
+    adjustment = strata.adjustment
+    if readjust is None:
+        weight = np.zeros(adjustment.weight.size)
+        unit = adjustment.cluster[strata.rows]
+        for counts in counts_of_resamples(unit, settings.replicates, settings.seed):
+            weight[strata.rows] = adjustment.weight[strata.rows] * counts
+            yield _values(strata, arms, weight, counts, at)
+        return
+    for own, made in readjusted(adjustment, readjust, settings.replicates, settings.seed):
+        again, drawn = ArmStrata.of(made, settings.reading), outcomes.take(own)
+        yield _values(again, _arm_rows(again, drawn), made.weight, None, at)
+
+
+def _arm_rows(strata: ArmStrata, outcomes: Outcomes) -> dict[tuple[int, int], ArmRows]:
+    return {
+        (arm, stratum): ArmRows.of(outcomes, strata.rows[place])
+        for arm, stratum, place in strata.cells()
+    }
+
+
+def _values(
+    strata: ArmStrata,
+    arms: Mapping[tuple[int, int], ArmRows],
+    weight: Rows,
+    counts: Index | None,
+    at: Rows,
+) -> NDArray[np.float64]:
+    """Means of the arms (2, q, k) with the weights of a population, and counts of the rows."""
+    shares = strata.shares(counts)
+    found = np.zeros((2, len(MEASURES), at.size))
+    for (arm, stratum), rows in arms.items():
+        found[arm] += shares[stratum] * rows.areas(weight, at)
+    return found if len(arms) == 2 * shares.size > 0 else np.full_like(found, np.nan)
+
+
+class _Spread(NamedTuple):
+    standard_error: Cells
+    lower: Cells
+    upper: Cells
+
+
+def _spread(draws: NDArray[np.float64], center: Cells, level: float) -> _Spread:
+    """Standard deviation and percentiles of resamples; NaN where the estimate is not known.
+
+    They are NaN with fewer than two resamples, and where one of them is infinite.
+    """
+    nothing = np.full_like(center, np.nan)
+    if len(draws) < 2:
+        return _Spread(nothing, nothing, nothing)
+    is_known = np.isfinite(center) & np.isfinite(draws).all(axis=0)
+    tail = (1 - level) / 2
+    lower, upper = np.quantile(draws, [tail, 1 - tail], axis=0)
+    parts = (draws.std(axis=0, ddof=1), lower, upper)
+    return _Spread(*(np.where(is_known, part, np.nan) for part in parts))
+
+
+def _difference(value: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Target minus comparator; the first axis has the arms."""
+    return np.asarray(value[0] - value[1])
+
+
+def _log_ratio(value: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Logarithm of target divided by comparator; NaN where one of them is 0."""
+    a, b = (np.where(side > 0, side, np.nan) for side in value)
+    return np.asarray(np.log(a) - np.log(b))
+
+
+def _named(kind: ContrastKind, found: Contrast) -> dict[str, Cells]:
+    error = f"{'log_' if kind == 'ratio' else ''}{kind}_se"
+    names = (kind, error, f"{kind}_lower", f"{kind}_upper", f"{kind}_p")
+    return dict(zip(names, found, strict=True))
