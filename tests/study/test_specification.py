@@ -34,7 +34,7 @@ FAULTS = {
         ("matched: {match: {scale: standard}}", 15, "expected 'standardized logit',", "mean 'stan"),
         ("matched: {match: {}, weight: {}}", 15, "match and weight exclude each other", "none"),
         ("matched: {match: {within: sex}}", 15, "expected a list of texts, but it is 'sex'", ""),
-        ("matched: {model: {reading: stratified}}", 15, "needs `match` or `stratify`", ""),
+        ("matched: {model: {reading: stratified}}", 15, "needs sets: `match`", ""),
         ("matched: {propensity: none, match: {}}", 15, "`match` needs a propensity score", ""),
         (
             "matched: {trim: {symmetric: 0.7}}",

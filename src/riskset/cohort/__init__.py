@@ -8,6 +8,7 @@ from riskset.cohort.adjustment import Adjustment, Step, restrict
 from riskset.cohort.attrition_table import Attrition, attrition
 from riskset.cohort.baseline_table import Table1, table1
 from riskset.cohort.calibration import CalibratedEstimates, Controls, calibrate
+from riskset.cohort.coarsening import coarsen
 from riskset.cohort.covariate_balance import Balance, balance
 from riskset.cohort.covariate_filter import TidyInfo, tidy
 from riskset.cohort.curves import ArmCurves, gray, incidence, survival
@@ -30,6 +31,7 @@ from riskset.cohort.risks import RiskDifference, risk_difference
 from riskset.cohort.saving import load, save
 from riskset.cohort.settings import (
     BalanceOptions,
+    Coarsen,
     DiagnosticLimits,
     Match,
     OutcomeModel,
@@ -62,6 +64,7 @@ __all__ = [
     "Balance",
     "BalanceOptions",
     "CalibratedEstimates",
+    "Coarsen",
     "Controls",
     "Diagnostic",
     "DiagnosticLimits",
@@ -92,6 +95,7 @@ __all__ = [
     "auc",
     "balance",
     "calibrate",
+    "coarsen",
     "diagnose",
     "equipoise",
     "expected_se",

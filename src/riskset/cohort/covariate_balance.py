@@ -54,6 +54,9 @@ LANES = 8
 CHUNK = 256
 """Columns that a thread takes at a time."""
 
+MOST_STRATA = 100
+"""Strata whose variances are added; of more, that of weights is used."""
+
 LOST_DIGITS = 1e-8
 """A spread this far below its raw sum of squares has lost too many digits."""
 
@@ -277,7 +280,7 @@ def balance(
     + smd^2 / (2 (n_1 + n_0 - 2))`; for "weights", :math:`\sum_{arms} \sum u^2 (x - m)^2 / d^2`; for
     "strata", :math:`\sum_s \sum_{arms} (s_{sa}^2 / n_{sa}) (n_s / N)^2 / d^2`. Before adjustment it
     is "counts". After adjustment, "auto" is "counts" if all rows of an arm have equal weights (also
-    for pairs, ignoring the pairing), "strata" for strata, and otherwise "weights".
+    for pairs, ignoring the pairing), "strata" for up to 100 strata, and otherwise "weights".
 
     Parameters
     ----------
@@ -525,7 +528,9 @@ def _variance_kind(variance: str, adjustment: Adjustment) -> str:
     if variance != "auto":
         return variance
     if adjustment.kind == "stratification":
-        return "strata"
+        assert adjustment.set_id is not None
+        numbers = adjustment.set_id[adjustment.kept]
+        return "strata" if np.unique(numbers).size <= MOST_STRATA else "weights"
     return "weights" if adjustment.is_weighted else "counts"
 
 

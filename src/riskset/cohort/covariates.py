@@ -7,12 +7,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from riskset._errors import CohortError, InputError
-from riskset._types import AnyArray, Features
+from riskset._types import AnyArray, Features, Index
 from riskset.data.dataset import Dataset
 from riskset.data.design import Design
 from riskset.data.frame import FrameEncoder, data_frame
 
-__all__ = ["as_design", "coefficient_frame"]
+__all__ = ["as_design", "coefficient_frame", "columns_of"]
 
 
 def as_design(X: object, n_rows: int | None = None) -> Design:
@@ -34,6 +34,16 @@ def as_design(X: object, n_rows: int | None = None) -> Design:
             "the population.",
         )
     return design
+
+
+def columns_of(design: Design, wanted: Sequence[int | str]) -> Index:
+    """Numbers of the columns with these keys, or else names."""
+    place: dict[int | str, int] = {name: j for j, name in enumerate(design.names)}
+    place |= {key: j for j, key in enumerate(design.keys)}
+    for one in wanted:
+        if one not in place:
+            raise InputError.unknown_name("covariate", one, design.keys)
+    return np.array([place[one] for one in wanted], dtype=np.int64)
 
 
 def _design(X: object) -> Design:

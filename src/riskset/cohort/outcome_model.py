@@ -183,7 +183,8 @@ def _check_adjustment(adjustment: Adjustment) -> None:
             "weights must be finite and not negative, but those of the adjustment are not.",
             hint="make it with trim, match, stratify or weight.",
         )
-    if adjustment.kind != "matching" or adjustment.set_id is None:
+    is_full = adjustment.details.get("method") == "full"
+    if adjustment.kind != "matching" or adjustment.set_id is None or is_full:
         return
     alone = 1 if adjustment.estimand == "atu" else 0
     own = adjustment.arms[alone]

@@ -18,6 +18,7 @@ from riskset.model.penalty import Penalty, as_kind
 
 __all__ = [
     "BalanceOptions",
+    "Coarsen",
     "DiagnosticLimits",
     "Match",
     "OutcomeModel",
@@ -202,7 +203,7 @@ def wrong_range(name: str, bounds: object) -> InputError:
 
 @settings
 class Match(Settings):
-    """Sets of one target and its closest comparators.
+    """Sets of targets and comparators who are alike.
 
     Examples
     --------
@@ -233,6 +234,99 @@ class Match(Settings):
         "all",
         only_python=True,
     )
+    method: Literal["closest", "optimal", "full"] = setting(
+        "closest: the closest pairs first; optimal: as many pairs as possible with the smallest "
+        "total distance; full: everybody who has a pair, in sets of one target and its comparators "
+        "or one comparator and its targets, with the smallest total distance",
+        "closest",
+    )
+    replacement: bool = setting(
+        "comparators may be matched to several targets; each target has the closest ones", False
+    )
+    mahalanobis: tuple[int | str, ...] = setting(
+        "names or keys of covariates whose Mahalanobis distance decides within the caliper, "
+        "instead of the score",
+        (),
+    )
+    estimand: Literal["ate", "att", "atu"] | None = setting(
+        "of a full matching the population of the effect; none: att", None
+    )
+
+    @property
+    def uses_score(self) -> bool:
+        """Whether people need propensity scores."""
+        return not self.mahalanobis or bool(self.caliper)
+
+    def contradictions(self) -> Iterator[InputError]:
+        """What belongs to one method alone."""
+        if self.replacement and self.method != "closest":
+            yield bad_setting(
+                "replacement",
+                f"`replacement` is True, but {self.method} matching uses everybody once.",
+                "leave it out, or use the method closest.",
+            )
+        if self.method == "full" and (self.ratio != 1 or self.allow_reverse):
+            name = "ratio" if self.ratio != 1 else "allow_reverse"
+            yield bad_setting(
+                name,
+                f"`{name}` does not belong to full matching, whose sets have any sizes.",
+                "leave it out.",
+            )
+        if self.method == "optimal" and not self.ratio:
+            yield bad_setting(
+                "ratio",
+                "`ratio` is 0, but optimal matching needs a number of comparators.",
+                "use full matching for sets of any size.",
+            )
+        if self.estimand is not None and self.method != "full":
+            yield bad_setting(
+                "estimand",
+                "`estimand` belongs to full matching; other matching is about the target.",
+                "leave it out, or use the method full.",
+            )
+
+
+@settings
+class Coarsen(Settings):
+    """Strata of people who share coarsened covariates (coarsened exact matching).
+
+    Examples
+    --------
+    >>> import riskset as rs
+    >>> people = rs.cohort.Population([1, 0, 0])
+    >>> settings = rs.cohort.Coarsen(covariates=["x0"], cuts={"x0": [50]})
+    >>> rs.cohort.coarsen(people, [[41.0], [45.0], [62.0]], settings).set_id
+    array([ 1,  1, -1])
+    """
+
+    covariates: tuple[int | str, ...] = setting(
+        "names or keys of covariates whose intervals the people of a stratum share", ()
+    )
+    cuts: dict[str, tuple[float, ...]] | None = setting(
+        "limits between the intervals of these covariates; each is the start of an interval", None
+    )
+    bins: int | None = setting(
+        "the number of intervals of equal width of a covariate without cuts; none: by Sturges's "
+        "rule",
+        None,
+        least=1,
+    )
+    estimand: Literal["ate", "att", "atu"] = setting("the population of the effect", "att")
+
+    def contradictions(self) -> Iterator[InputError]:
+        """Cuts are of chosen covariates, and rise."""
+        for name, limits in (self.cuts or {}).items():
+            if name not in map(str, self.covariates):
+                yield bad_setting(
+                    "cuts",
+                    f"`cuts` has limits of {name!r}, which is not one of `covariates`.",
+                    "add it to `covariates`.",
+                )
+            elif list(limits) != sorted(set(limits)):
+                listed = ", ".join(f"{limit:.15g}" for limit in limits)
+                yield bad_setting(
+                    "cuts", f"`cuts` must increase, but those of {name!r} are {listed}."
+                )
 
 
 @settings

@@ -9,7 +9,7 @@ from riskset.cohort.adjustment import Adjustment, Estimand, People, narrowed, st
 from riskset.cohort.population import block_codes
 from riskset.cohort.settings import Stratify
 
-__all__ = ["stratify"]
+__all__ = ["arm_weights", "stratify"]
 
 ESTIMAND: dict[str, Estimand] = {"all": "ate", "target": "att", "comparator": "atu"}
 
@@ -76,7 +76,7 @@ def stratify(people: People, settings: Stratify, *, within: object = ()) -> Adju
     kind = settings.weighting or ESTIMAND[base]
     counts = _counts(set_id[kept], population.treatment[kept], n_strata)
     weight = np.zeros(population.n_rows)
-    weight[kept] = _weights(counts, kind)[population.treatment[kept], set_id[kept] - 1]
+    weight[kept] = arm_weights(counts, kind)[population.treatment[kept], set_id[kept] - 1]
     set_id[weight == 0] = -1
     lacking = (counts == 0).any(axis=0) & (counts.sum(axis=0) > 0)
     left = int(np.count_nonzero((counts > 0).all(axis=0)))
@@ -112,8 +112,11 @@ def _counts(set_id: Index, treatment: Index, n_strata: int) -> Index:
     return flat.reshape(2, n_strata).astype(np.int64)
 
 
-def _weights(counts: Index, kind: str) -> Rows:
-    """Weight by arm and stratum (2, n_strata); 0 for strata that lack an arm."""
+def arm_weights(counts: Index, kind: str) -> Rows:
+    """Weight by arm and stratum (2, n_strata); 0 for strata that lack an arm.
+
+    `counts` are numbers of comparators, then of targets.
+    """
     wanted = {"ate": counts.sum(axis=0), "att": counts[1], "atu": counts[0], "equal": 1}[kind]
     out = np.zeros(counts.shape)
     np.divide(wanted, counts, out=out, where=(counts > 0).all(axis=0))

@@ -33,7 +33,7 @@ __all__ = [
     "share_scores",
 ]
 
-DETAILS = ("caliper", "crump", "reversed", "sd")
+DETAILS = ("caliper", "crump", "method", "reversed", "sd")
 """Of what an adjustment found: limits that follow from everybody, and no counts."""
 
 SAME = 1e-9

@@ -12,6 +12,7 @@ from riskset._errors import InputError
 from riskset._messages import Note, Sentence, Value
 from riskset._types import AnyArray, Rows, is_number
 from riskset.cohort.adjustment import Adjustment, AdjustmentStatus, Estimand, Kind, Step
+from riskset.cohort.coarsening import coarsen
 from riskset.cohort.covariate_balance import Balance, balance
 from riskset.cohort.matching import match
 from riskset.cohort.overlap import preference_score, score_bars
@@ -132,7 +133,12 @@ def _made_alike(people: AnalysedPeople, adjustment: Adjustment) -> Adjustment:
     analysis, labels = people.analysis, people.cohort.labels
     if analysis.match is not None:
         within = [labels[name].values for name in analysis.match.within]
-        return match(adjustment, settings=analysis.match, within=within)
+        covariates = people.cohort.design if analysis.match.mahalanobis else None
+        return match(adjustment, settings=analysis.match, within=within, X=covariates)
+    if analysis.coarsen is not None:
+        within = [labels[name].values for name in analysis.coarsen.within]
+        covariates = people.cohort.design if analysis.coarsen.covariates else None
+        return coarsen(adjustment, covariates, settings=analysis.coarsen, within=within)
     if analysis.stratify is not None:
         within = [labels[name].values for name in analysis.stratify.within]
         return stratify(adjustment, settings=analysis.stratify, within=within)

@@ -11,7 +11,7 @@ from riskset._time_units import DAYS_IN
 from riskset._version import __version__
 from riskset.cohort.settings import Trim
 from riskset.study.data_sections import CdmData, TableData
-from riskset.study.sections import Analysis, CdmOutcome, TableOutcome
+from riskset.study.sections import Analysis, CdmOutcome, MatchSection, TableOutcome
 from riskset.study.specification import Study
 
 __all__ = ["analysis_words", "study_document", "versions"]
@@ -139,7 +139,10 @@ def analysis_words(study: Study, analysis: Analysis) -> dict[str, str | None]:
     """Each part of an analysis in a sentence; None where it has no such part."""
     estimand = None
     if analysis.match is not None:
-        estimand = ESTIMANDS["atu" if analysis.match.allow_reverse else "att"]
+        plain = "atu" if analysis.match.allow_reverse else "att"
+        estimand = ESTIMANDS[analysis.match.estimand or plain]
+    elif analysis.coarsen is not None:
+        estimand = ESTIMANDS[analysis.coarsen.estimand]
     elif analysis.stratify is not None:
         bases = {"all": "ate", "target": "att", "comparator": "atu"}
         estimand = ESTIMANDS[bases[analysis.stratify.base]]
@@ -213,11 +216,11 @@ def _adjustment(analysis: Analysis) -> str:
         ]
         parts.append(f"trimmed ({', '.join(named)}){', then the score estimated again' * refit}")
     if analysis.match is not None:
-        match = analysis.match
-        ratio = f"1 to {match.ratio}" if match.ratio else "1 to any number of comparators"
-        caliper = f", caliper {match.caliper:g}" if match.caliper else ", without a caliper"
-        within = f", within {', '.join(match.within)}" if match.within else ""
-        parts.append(f"matched {ratio} on the {match.scale}{caliper}{within}")
+        parts.append(_matching(analysis.match))
+    if analysis.coarsen is not None:
+        coarse = analysis.coarsen
+        names = ", ".join(map(str, (*coarse.within, *coarse.covariates)))
+        parts.append(f"matched exactly on coarsened covariates ({names})")
     if analysis.stratify is not None:
         strata = analysis.stratify
         within = f" within {', '.join(strata.within)}" if strata.within else ""
@@ -228,6 +231,21 @@ def _adjustment(analysis: Analysis) -> str:
         cut = "" if truncated is None else f", truncated at {truncated}"
         parts.append(f"weighted by the propensity score ({WEIGHTS[analysis.weight.estimand]}){cut}")
     return "; ".join(parts) if parts else "none"
+
+
+def _matching(match: MatchSection) -> str:
+    ratio = f"1 to {match.ratio}" if match.ratio else "1 to any number of comparators"
+    how = {"optimal": f"optimally {ratio}", "full": "in sets of any size (full matching)"}
+    own = how.get(match.method, ratio)
+    replaced = ", with replacement" if match.replacement else ""
+    scale = f"the {match.scale}"
+    caliper = f", caliper {match.caliper:g}" if match.caliper else ", without a caliper"
+    if match.mahalanobis:
+        if match.caliper:
+            caliper = f", within a caliper of {match.caliper:g} of {scale}"
+        scale = f"Mahalanobis's distance of {', '.join(map(str, match.mahalanobis))}"
+    within = f", within {', '.join(match.within)}" if match.within else ""
+    return f"matched {own} on {scale}{replaced}{caliper}{within}"
 
 
 def _plain(value: object) -> str:
@@ -241,7 +259,7 @@ def _model(analysis: Analysis) -> str:
         if model.also
         else ""
     )
-    has_sets = analysis.match is not None or analysis.stratify is not None
+    has_sets = analysis.has_sets
     stratified = model.reading == "stratified" or (model.reading == "auto" and has_sets)
     sets = "matched set" if analysis.match is not None else "stratum"
     how = f", stratified by {sets}" if stratified else ""

@@ -13,6 +13,7 @@ from riskset._time_units import DAYS_A_YEAR, DAYS_IN, TimeUnit
 from riskset.cohort.estimate import Model
 from riskset.cohort.settings import (
     BalanceOptions,
+    Coarsen,
     DiagnosticLimits,
     Match,
     OutcomeModel,
@@ -41,6 +42,7 @@ __all__ = [
     "Analysis",
     "CdmExposure",
     "CdmOutcome",
+    "CoarsenSection",
     "Comparison",
     "CovariateSection",
     "Exposure",
@@ -272,11 +274,28 @@ class TrimSection(Trim):
 
 @settings
 class MatchSection(Match):
-    """Sets of one target and its closest comparators; see `riskset.cohort.match`."""
+    """Sets of targets and comparators who are alike; see `riskset.cohort.match`."""
 
     within: tuple[str, ...] = setting(
         "variables or columns that matched people share", (), after="scale"
     )
+
+
+@settings
+class CoarsenSection(Coarsen):
+    """Strata of people who share coarsened covariates; see `riskset.cohort.coarsen`."""
+
+    within: tuple[str, ...] = setting(
+        "variables or columns that people of a stratum share", (), after="covariates"
+    )
+
+    def contradictions(self) -> Iterator[InputError]:
+        """People are matched on something."""
+        yield from super().contradictions()
+        if not self.covariates and not self.within:
+            yield InputError(
+                "there is nothing to match on.", hint="name `covariates`, or variables in `within`."
+            )
 
 
 @settings
@@ -332,7 +351,7 @@ class OutcomeModelSection(OutcomeModel):
 
 @settings
 class Analysis:
-    """An analysis, with at most one of match, stratify and weight."""
+    """An analysis, with at most one of match, coarsen, stratify and weight."""
 
     label: str | None = setting("the name for readers; left out: the key", None)
     new_users: NewUsers | None = setting("how drug records of a CDM are joined to episodes", None)
@@ -345,11 +364,32 @@ class Analysis:
     )
     trim: TrimSection | None = setting("trim people by their propensity scores", None)
     match: MatchSection | None = setting("match people", None)
+    coarsen: CoarsenSection | None = setting("match people exactly on coarsened covariates", None)
     stratify: StratifySection | None = setting("stratify people by their propensity scores", None)
     weight: Weight | None = setting("weight people by their propensity scores", None)
     balance: BalanceOptions = setting("measurement and limits of covariate balance", BalanceOptions)
     model: OutcomeModelSection = setting("the outcome model", OutcomeModelSection)
     ohdsi_id: int | None = setting(OHDSI_ID.format("the analysis", ""), None, least=1)
+
+    @property
+    def has_sets(self) -> bool:
+        """Whether everybody is in one set or stratum."""
+        is_matched = self.match is not None and not self.match.replacement
+        return is_matched or self.coarsen is not None or self.stratify is not None
+
+    @property
+    def ways(self) -> dict[str, bool]:
+        """How arms are made alike, each with whether it needs a propensity score."""
+        found = {}
+        if self.match is not None:
+            found["match"] = self.match.uses_score
+        if self.coarsen is not None:
+            found["coarsen"] = False
+        if self.stratify is not None:
+            found["stratify"] = True
+        if self.weight is not None:
+            found["weight"] = True
+        return found
 
     @property
     def entry(self) -> Eligibility:
@@ -483,7 +523,7 @@ class Specification:
     def column_uses(self) -> Iterator[tuple[str, tuple[str, ...]]]:
         """Names of columns or variables, and the keys of the specification that have them."""
         for name, analysis in self.analyses.items():
-            for word in ("match", "stratify"):
+            for word in ("match", "coarsen", "stratify"):
                 section = getattr(analysis, word, None)  # a faulty analysis has none
                 for column in () if section is None else section.within:
                     yield column, ("analyses", name, word, "within")

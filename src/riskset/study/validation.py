@@ -309,24 +309,27 @@ def _of_covariate_id(
 def _of_analysis(
     specification: Specification, place: KeyPath, analysis: Analysis
 ) -> Iterator[Fault]:
-    ways = [way for way in ("match", "stratify", "weight") if getattr(analysis, way) is not None]
+    ways = list(analysis.ways)
     if len(ways) > 1:
         yield Fault(
             (*place, ways[1]),
             f"{' and '.join(ways)} exclude each other.",
             "make an analysis of each; `match: none` switches off a default.",
         )
-    model, has_sets = analysis.model, analysis.match is not None or analysis.stratify is not None
+    model, has_sets = analysis.model, analysis.has_sets
     if not has_sets and model.reading == "stratified":
-        message = "a stratified reading needs `match` or `stratify`."
+        message = (
+            "a stratified reading needs sets: `match` without replacement, `coarsen` or `stratify`."
+        )
         yield Fault((*place, "model", "reading"), message)
     if model.censoring_group == "stratum" and not has_sets:
-        message = "censoring by stratum needs `match` or `stratify`."
+        message = "censoring by stratum needs `match` without replacement, `coarsen` or `stratify`."
         yield Fault((*place, "model", "censoring_group"), message)
     if specification.data is INVALID:
         return
     given = getattr(specification.data, "score", None)
-    needs = ways or (["trim"] if analysis.trim is not None else [])
+    needs = [way for way, uses_score in analysis.ways.items() if uses_score]
+    needs = needs or (["trim"] if analysis.trim is not None else [])
     if needs and analysis.propensity is None and given is None:
         yield Fault((*place, needs[0]), f"`{needs[0]}` needs a propensity score.")
     if analysis.trim is not None and analysis.trim.refit and given is not None:

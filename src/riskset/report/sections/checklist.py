@@ -66,7 +66,9 @@ def _conditions(source: ReportSource) -> dict[str, tuple[str, ...]]:
     study = source.study
     data, settings = study["data"], study["settings"]
     analyses = settings.get("analyses") or {}
-    is_matched = any((one or {}).get("match") for one in analyses.values())
+    is_matched = any(
+        (one or {}).get("match") or (one or {}).get("coarsen") for one in analyses.values()
+    )
     return {
         "dates": ("methods",) if data["start"] and data["end"] else (),
         "matching": ("methods", "target_trial") if is_matched else (),

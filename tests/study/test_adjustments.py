@@ -1,0 +1,64 @@
+"""Adjustments in studies: the same weights as in Python, words for readers, and refusals."""
+
+import pytest
+
+import riskset as rs
+from study.small import content, run
+
+ANALYSES = {
+    "again": ({"match": {"replacement": True, "ratio": 2}}, "with replacement"),
+    "optimal": ({"match": {"method": "optimal"}}, "matched optimally 1 to 1"),
+    "full": ({"match": {"method": "full", "estimand": "ate"}}, "(full matching)"),
+    "near": (
+        {"match": {"mahalanobis": ["age", "x"], "within": ["x"]}},
+        "on Mahalanobis's distance of age, x, within a caliper of 0.2",
+    ),
+    "coarse": (
+        {"coarsen": {"covariates": ["age"], "within": ["x"], "cuts": {"age": [50, 70]}}},
+        "matched exactly on coarsened covariates (x, age)",
+    ),
+}
+
+
+def test_adjustments_in_a_study(tmp_path):
+    analyses = {name: given for name, (given, _) in ANALYSES.items()}
+    study = {"data": content()["data"] | {"covariates": {"columns": ["x", "age"]}}}
+    found = run(tmp_path, **study, analyses=analyses)
+    for name, (_, words) in ANALYSES.items():
+        (row,) = found.rows("estimates", analysis=name, role="main")
+        assert row["status"] == "ok"
+        (run_row,) = [r for r in found.rows("runs") if r["analysis"] == name][:1]
+        (adjusted,) = found.rows("adjustments", adjustment=run_row["adjustment"])
+        assert adjusted["target_rows"] > 20
+        assert words in found.study["analyses"][name]["words"]["adjustment"]
+        readings = {r["reading"] for r in found.rows("estimates", analysis=name)}
+        assert ("stratified" in readings) == (name != "again")
+    full = found.study["analyses"]["full"]["words"]
+    assert "ATE" in full["estimand"]
+    assert "stratified by matched set" in full["model"]
+    assert "stratified" not in found.study["analyses"]["again"]["words"]["model"]
+
+
+@pytest.mark.parametrize(
+    ("analysis", "message"),
+    [
+        ({"match": {"replacement": True}, "model": {"reading": "stratified"}}, "needs sets"),
+        ({"coarsen": {}}, "there is nothing to match on"),
+        ({"coarsen": {"covariates": ["x"]}, "match": {}}, "match and coarsen exclude each other"),
+        ({"match": {"method": "full", "ratio": 3}}, "`ratio` does not belong to full matching"),
+    ],
+)
+def test_refusals(tmp_path, analysis, message):
+    (tmp_path / "people.parquet").touch()
+    with pytest.raises(rs.InputError, match=message):
+        rs.study.Study(content(analyses={"one": analysis}), tmp_path)
+
+
+def test_no_score_is_needed(tmp_path):
+    """Exact matching, and Mahalanobis's distance without a caliper, use none."""
+    (tmp_path / "people.parquet").touch()
+    analyses = {
+        "coarse": {"propensity": "none", "coarsen": {"covariates": ["x"]}},
+        "near": {"propensity": "none", "match": {"mahalanobis": ["x"], "caliper": "none"}},
+    }
+    assert rs.study.Study(content(analyses=analyses), tmp_path)
