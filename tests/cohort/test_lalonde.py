@@ -68,6 +68,26 @@ def test_mahalanobis_distances_with_replacement():
     check_means(found, expected)
 
 
+@pytest.mark.parametrize("method", ["entropy", "cbps"])
+def test_weights_that_balance_covariates(method):
+    expected = PUBLISHED["ebal_att"]
+    people = rs.cohort.Population(columns()["treat"])
+    x = covariates("age", "educ", "married", "nodegree", "re74")
+    found = rs.cohort.weight(people, "att", method=method, X=x)
+    own = np.sort(found.weight[~people.is_target])
+    assert_allclose(effective(own), expected["effective_comparator"], atol=5e-3)
+    scaled = own / own.mean()
+    assert_allclose(scaled[0], expected["min"], atol=5e-4)
+    assert_allclose(scaled[-5:], expected["largest"], atol=5.1e-4)
+    of_score = PUBLISHED["cbps_att"]  # not scaled
+    assert_allclose(own[0], of_score["min"], atol=5.1e-4)
+    assert_allclose(own[-5:], of_score["largest"], atol=5.1e-4)
+
+
+def effective(weight):
+    return weight.sum() ** 2 / (weight**2).sum()
+
+
 def test_coarsened_exact_matching():
     expected = PUBLISHED["cem"]
     people = rs.cohort.Population(columns()["treat"])

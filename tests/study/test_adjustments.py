@@ -13,6 +13,14 @@ ANALYSES = {
         {"match": {"mahalanobis": ["age", "x"], "within": ["x"]}},
         "on Mahalanobis's distance of age, x, within a caliper of 0.2",
     ),
+    "entropy": (
+        {"weight": {"method": "entropy", "estimand": "att", "moments": 2}},
+        "entropy balancing (ATT weights) of all covariates, with powers up to 2",
+    ),
+    "cbps": (
+        {"weight": {"method": "cbps", "estimand": "ate", "covariates": ["age"]}},
+        "a covariate-balancing propensity score (ATE weights) of age",
+    ),
     "coarse": (
         {"coarsen": {"covariates": ["age"], "within": ["x"], "cuts": {"age": [50, 70]}}},
         "matched exactly on coarsened covariates (x, age)",
@@ -32,7 +40,7 @@ def test_adjustments_in_a_study(tmp_path):
         assert adjusted["target_rows"] > 20
         assert words in found.study["analyses"][name]["words"]["adjustment"]
         readings = {r["reading"] for r in found.rows("estimates", analysis=name)}
-        assert ("stratified" in readings) == (name != "again")
+        assert ("stratified" in readings) == (name not in ("again", "entropy", "cbps"))
     full = found.study["analyses"]["full"]["words"]
     assert "ATE" in full["estimand"]
     assert "stratified by matched set" in full["model"]

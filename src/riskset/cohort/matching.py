@@ -231,7 +231,9 @@ def _sets(of: Index, people: Candidates, distance: Index) -> _Found:
 def _reused(pairs: ArmPairs, n: int) -> _Found:
     """ArmPairs that share partners."""
     size = np.bincount(pairs.first, minlength=n)
-    shared = np.bincount(pairs.partner, 1.0 / size[pairs.first], minlength=n)
+    shared: Rows = np.bincount(pairs.partner, 1.0 / size[pairs.first], minlength=n).astype(
+        np.float64
+    )
     sizes, numbers = np.unique(size[size > 0], return_counts=True)
     details = {
         **_distances(pairs.distance),

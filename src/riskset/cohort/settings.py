@@ -354,7 +354,7 @@ class Stratify(Settings):
 
 @settings
 class Weight(Settings):
-    """Weights from the propensity score.
+    """Weights from the propensity score, or weights that balance covariates.
 
     Examples
     --------
@@ -373,6 +373,26 @@ class Weight(Settings):
         "the largest weight, as a number or a percentile (p99); larger ones are cut", None
     )
 
+    method: Literal["score", "entropy", "cbps"] = setting(
+        "score: by the propensity score; entropy: entropy balancing, which needs no score; cbps: "
+        "by a propensity score that is fitted so that its weights balance the covariates",
+        "score",
+    )
+    covariates: tuple[int | str, ...] = setting(
+        "names or keys of covariates that entropy and cbps balance; none listed: all", ()
+    )
+    moments: int = setting(
+        "entropy and cbps balance the powers of covariates up to this one", 1, least=1, most=3
+    )
+    interactions: tuple[tuple[int | str, ...], ...] = setting(
+        "pairs of covariates whose products entropy and cbps balance, too", ()
+    )
+
+    @property
+    def uses_score(self) -> bool:
+        """Whether people need propensity scores."""
+        return self.method == "score"
+
     @property
     def percentile(self) -> float | None:
         """The percentile at which weights are cut, if it is one."""
@@ -385,7 +405,8 @@ class Weight(Settings):
             return float("nan")
 
     def contradictions(self) -> Iterator[InputError]:
-        """Weights are cut at a positive number or at a percentile."""
+        """Weights are cut at a positive number or at a percentile, or balance covariates."""
+        yield from self._of_method()
         percent = self.percentile
         is_valid = self.truncate is None or (is_number(self.truncate) and self.truncate > 0)
         if not (is_valid if percent is None else 0 < percent < 100):
@@ -396,6 +417,32 @@ class Weight(Settings):
                 hint="for example 10, or 'p99' for the 99th percentile.",
                 value=self.truncate,
             )
+
+    def _of_method(self) -> Iterator[InputError]:
+        if self.method == "score":
+            if self.covariates or self.moments > 1 or self.interactions:
+                name = "covariates" if self.covariates else "moments"
+                name = "interactions" if self.interactions else name
+                yield bad_setting(
+                    name,
+                    f"`{name}` belongs to weights that balance covariates.",
+                    "use the method entropy or cbps, or leave it out.",
+                )
+            return
+        if self.estimand not in ("ate", "att", "atu"):
+            yield bad_setting(
+                "estimand",
+                f"the method {self.method} has no estimand {self.estimand!r}.",
+                "use ate, att or atu.",
+                value=self.estimand,
+            )
+        for name in ("stabilise", "truncate"):
+            if getattr(self, name) not in (None, False):
+                yield bad_setting(
+                    name,
+                    f"`{name}` would change weights that balance covariates exactly.",
+                    "leave it out.",
+                )
 
 
 @settings

@@ -1,11 +1,15 @@
-"""Inverse probability and overlap weights."""
+"""Inverse probability and overlap weights, and weights that balance covariates."""
+
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit
 
 from riskset._errors import CohortError
 from riskset._keywords import takes
 from riskset._messages import Note, Value
+from riskset._runtime import Runtime
 from riskset._types import Rows
 from riskset.cohort.adjustment import (
     Adjustment,
@@ -14,7 +18,17 @@ from riskset.cohort.adjustment import (
     narrowed,
     start,
 )
+from riskset.cohort.balancing_weights import (
+    MOST_TERMS,
+    Standardised,
+    balancing_score,
+    means_of,
+    tilted,
+)
+from riskset.cohort.covariate_terms import with_terms
+from riskset.cohort.covariates import as_design, columns_of
 from riskset.cohort.settings import Weight
+from riskset.data.design import Design
 
 __all__ = ["weight"]
 
@@ -31,7 +45,7 @@ LOW_SHARE, HEAVY_SHARE, HEAVY_TIMES = 0.5, 0.01, 5
 
 
 @takes(Weight, positional=1)
-def weight(people: People, settings: Weight) -> Adjustment:
+def weight(people: People, settings: Weight, *, X: object = None) -> Adjustment:
     r"""Weight people so that both arms resemble the same population.
 
     ============ ========================= =============================
@@ -49,24 +63,44 @@ def weight(people: People, settings: Weight) -> Adjustment:
     "cohortmethod" also stabilises "att", as CohortMethod does, which changes the ratio of the arms'
     totals.
 
+    ``method="entropy"`` needs no score. Among the weights of an arm with which the covariates have
+    the means that are wanted, it takes those closest to equal weights, by :math:`\sum w \log w`.
+    The means are those of the target ("att"), of the comparator ("atu"), or of everybody ("ate").
+    ``method="cbps"`` fits the logistic propensity score, just identified, by the condition that the
+    weights of the table balance the covariates: the arms have equal totals and means. For "att" and
+    "atu" both methods have the same weights. For "ate", the means of both arms are equal to each
+    other ("cbps"), or to those of everybody ("entropy").
+
     Parameters
     ----------
     people : Population or Adjustment
-        People with scores e. After trimming, the remaining people are weighted.
+        People with scores e, if the method is "score". After trimming, the remaining people are
+        weighted.
     settings : Weight
+    X : Design, data frame, matrix or array (n, p), optional
+        Covariates of the population, which "entropy" and "cbps" balance. Differences of means that
+        are left are less than 1e-8 standard deviations.
 
     Returns
     -------
     Adjustment
-        ``details``: ``cap`` and ``n_truncated``, ``effective_size_target`` and
-        ``effective_size_comparator``. Notes report an arm whose effective size is less than half
-        its number of people ("low_effective_size"), and a person with more than 1 % of the weight
-        of an arm, if that exceeds five times an equal share ("heavy_person").
+        Of "cbps", the population has the scores that were fitted. ``details``: ``method``,
+        ``terms`` (numbers of covariates, powers and products that are balanced), ``cap`` and
+        ``n_truncated``, ``effective_size_target`` and ``effective_size_comparator``. Notes report
+        an arm whose effective size is less than half its number of people ("low_effective_size"),
+        and a person with more than 1 % of the weight of an arm, if that exceeds five times an equal
+        share ("heavy_person").
 
     Raises
     ------
     CohortError
-        "Positivity" if the arm of a person was practically impossible by the score; "BadSetting".
+        "Positivity" if the arm of a person was practically impossible by the score; "NoBalance" if
+        no weights balance the covariates, with their names; "BadSetting" or "BadCovariates".
+
+    Notes
+    -----
+    Entropy balancing and "cbps" take O(n p) for each of some ten steps, and n p^2 for its
+    derivatives.
 
     References
     ----------
@@ -74,6 +108,9 @@ def weight(people: People, settings: Weight) -> Adjustment:
     doi:10.1080/01621459.2016.1260466.
     Li and Greene (2013), International Journal of Biostatistics 9, 215-234,
     doi:10.1515/ijb-2012-0030.
+    Hainmueller (2012), Political Analysis 20, 25-46, doi:10.1093/pan/mpr025, for "entropy".
+    Imai and Ratkovic (2014), Journal of the Royal Statistical Society B 76, 243-263,
+    doi:10.1111/rssb.12027, for "cbps".
 
     Examples
     --------
@@ -81,9 +118,13 @@ def weight(people: People, settings: Weight) -> Adjustment:
     >>> people = rs.cohort.Population([1, 0, 0], [0.8, 0.5, 0.2])
     >>> rs.cohort.weight(people, "ate").weight
     array([1.25, 2.  , 1.25])
+    >>> rs.cohort.weight(people, "att", method="entropy", X=[[3], [2], [4]]).weight
+    array([1. , 0.5, 0.5])
     """
-    estimand, stabilise = settings.estimand, settings.stabilise
     before = start(people)
+    if settings.method != "score":
+        return _balancing(before, settings, X)
+    estimand, stabilise = settings.estimand, settings.stabilise
     population, kept = before.population, before.kept
     target = population.is_target[kept]
     score = population.score[kept]
@@ -97,8 +138,17 @@ def weight(people: People, settings: Weight) -> Adjustment:
     if cap is not None:
         details |= {"cap": cap, "n_truncated": int(np.count_nonzero(own > cap))}
         own = np.minimum(own, cap)
-    weights = np.zeros(population.n_rows)
+    return _weighted(before, own, settings, details)
+
+
+def _weighted(
+    before: Adjustment, own: Rows, settings: Weight, details: dict[str, object]
+) -> Adjustment:
+    """The adjustment with weights of the people kept."""
+    population, kept = before.population, before.kept
+    target, weights = population.is_target[kept], np.zeros(population.n_rows)
     weights[kept] = own
+    details["method"] = settings.method
     details["effective_size_target"] = effective_size(own[target])
     details["effective_size_comparator"] = effective_size(own[~target])
     return narrowed(
@@ -106,11 +156,72 @@ def weight(people: People, settings: Weight) -> Adjustment:
         "weighting",
         [],
         weight=weights,
-        estimand=estimand,
+        estimand=settings.estimand,
         notes=_notes(own, target),
         settings=settings.values(Weight),
         details=details,
     )
+
+
+def _balancing(before: Adjustment, settings: Weight, X: object) -> Adjustment:
+    """Weights that balance the covariates exactly."""
+    people, rows = before.population, np.flatnonzero(before.kept)
+    target, base = people.is_target[rows], np.ones(rows.size)
+    whole = _terms(X, settings, people.n_rows)
+    if before.status != "ok":
+        return _weighted(before, base, settings, dict(before.details))
+    design = whole.take_rows(rows) if rows.size < people.n_rows else whole
+    runtime = Runtime.select()
+    centre, unit = means_of(design, base, runtime)
+    everybody = Standardised(whole, centre, unit, runtime)
+    details = {**before.details, "terms": design.n_features}
+    if settings.method == "cbps" and settings.estimand == "ate":
+        intercept, coef = balancing_score(replace(everybody, design=design), target, base)
+        eta = intercept + everybody.product(coef)
+        own = 1.0 + np.exp(np.where(target, -eta[rows], eta[rows]))
+        return _weighted(_with_logits(before, eta), own, settings, details)
+    own = base.copy()
+    for arm, name in ((target, "target"), (~target, "comparator")):
+        if (settings.estimand, name) in (("att", "target"), ("atu", "comparator")):
+            continue
+        like = base if settings.estimand == "ate" else np.where(arm, 0.0, base)
+        wanted = replace(everybody, origin=means_of(design, like, runtime)[0])
+        part = replace(wanted, design=design.take_rows(np.flatnonzero(arm)))
+        share, coef = tilted(part, base[arm], f"the {name}")
+        own[arm] = share * like.sum()
+        if settings.method == "cbps":
+            odds = wanted.product(coef)  # of the other arm, but for a constant
+            first = int(np.argmax(own * arm))
+            odds += np.log(own[first]) - odds[rows[first]]
+            before = _with_logits(before, odds if name == "comparator" else -odds)
+    return _weighted(before, own, settings, details)
+
+
+def _terms(X: object, settings: Weight, n_rows: int) -> Design:
+    """The columns to balance."""
+    if X is None:
+        raise CohortError(
+            "BadSetting",
+            f"the method {settings.method} balances covariates, but `X` was not given.",
+            hint="pass the covariates of the population as `X`.",
+        )
+    design = as_design(X, n_rows)
+    chosen = columns_of(design, settings.covariates) if settings.covariates else None
+    found = with_terms(design, chosen, settings.moments, settings.interactions)
+    if found.n_features > MOST_TERMS:
+        raise CohortError(
+            "BadSetting",
+            f"there are {found.n_features:,} covariates and powers, but at most {MOST_TERMS:,} can "
+            "be balanced.",
+            hint="name some in `covariates`.",
+        )
+    return found
+
+
+def _with_logits(before: Adjustment, eta: Rows) -> Adjustment:
+    """With the scores of everybody."""
+    share = float(before.population.is_target[before.kept].mean())
+    return replace(before, population=before.population.with_score(expit(eta), share))
 
 
 def _weights(e: Rows, target: NDArray[np.bool_], estimand: str) -> Rows:

@@ -143,7 +143,8 @@ def _made_alike(people: AnalysedPeople, adjustment: Adjustment) -> Adjustment:
         within = [labels[name].values for name in analysis.stratify.within]
         return stratify(adjustment, settings=analysis.stratify, within=within)
     if analysis.weight is not None:
-        return weight(adjustment, settings=analysis.weight)
+        covariates = None if analysis.weight.uses_score else people.cohort.design
+        return weight(adjustment, settings=analysis.weight, X=covariates)
     return adjustment
 
 

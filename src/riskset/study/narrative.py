@@ -9,7 +9,7 @@ from riskset._errors import counted
 from riskset._settings import as_dict
 from riskset._time_units import DAYS_IN
 from riskset._version import __version__
-from riskset.cohort.settings import Trim
+from riskset.cohort.settings import Trim, Weight
 from riskset.study.data_sections import CdmData, TableData
 from riskset.study.sections import Analysis, CdmOutcome, MatchSection, TableOutcome
 from riskset.study.specification import Study
@@ -227,9 +227,7 @@ def _adjustment(analysis: Analysis) -> str:
         people = BASES[strata.base]
         parts.append(f"{strata.k} strata by quantiles of the propensity score of {people}{within}")
     if analysis.weight is not None:
-        truncated = analysis.weight.truncate
-        cut = "" if truncated is None else f", truncated at {truncated}"
-        parts.append(f"weighted by the propensity score ({WEIGHTS[analysis.weight.estimand]}){cut}")
+        parts.append(_weighting(analysis.weight))
     return "; ".join(parts) if parts else "none"
 
 
@@ -246,6 +244,19 @@ def _matching(match: MatchSection) -> str:
         scale = f"Mahalanobis's distance of {', '.join(map(str, match.mahalanobis))}"
     within = f", within {', '.join(match.within)}" if match.within else ""
     return f"matched {own} on {scale}{replaced}{caliper}{within}"
+
+
+def _weighting(given: Weight) -> str:
+    if given.uses_score:
+        cut = "" if given.truncate is None else f", truncated at {given.truncate}"
+        return f"weighted by the propensity score ({WEIGHTS[given.estimand]}){cut}"
+    how = {"entropy": "entropy balancing", "cbps": "a covariate-balancing propensity score"}
+    names = ", ".join(map(str, given.covariates)) or "all covariates"
+    powers = f", with powers up to {given.moments}" if given.moments > 1 else ""
+    products = f", and {counted(len(given.interactions), 'product')}" if given.interactions else ""
+    return (
+        f"weighted by {how[given.method]} ({WEIGHTS[given.estimand]}) of {names}{powers}{products}"
+    )
 
 
 def _plain(value: object) -> str:

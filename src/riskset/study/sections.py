@@ -388,7 +388,7 @@ class Analysis:
         if self.stratify is not None:
             found["stratify"] = True
         if self.weight is not None:
-            found["weight"] = True
+            found["weight"] = self.weight.uses_score
         return found
 
     @property
