@@ -167,6 +167,7 @@ def test_no_section_of_a_study_declares_a_setting_again():
     shared = {
         sections.MatchSection: cohort_settings.Match,
         sections.TrimSection: cohort_settings.Trim,
+        sections.CoarsenSection: cohort_settings.Coarsen,
         sections.StratifySection: cohort_settings.Stratify,
         sections.PropensitySection: cohort_settings.PropensityModel,
         sections.OutcomeModelSection: cohort_settings.OutcomeModel,
@@ -181,5 +182,6 @@ def test_no_section_of_a_study_declares_a_setting_again():
     assert kinds["time_at_risk"] == TimeAtRisk | None
     # What only functions of Python have is no key of a file.
     keys = {own.key for own in declared(sections.MatchSection).values()}
-    assert keys == {"ratio", "caliper", "scale", "within", "allow_reverse", None}
+    of_any = {"ratio", "caliper", "scale", "within", "allow_reverse", None}
+    assert keys == of_any | {"method", "replacement", "mahalanobis", "estimand"}
     assert all(map(is_section, shared))

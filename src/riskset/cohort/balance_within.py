@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 from riskset._runtime import Runtime
 from riskset._types import Features
 from riskset.cohort.adjustment import Adjustment
-from riskset.cohort.covariate_balance import arm_moments, known_parts, standardised_gap
+from riskset.cohort.covariate_balance import known_parts, standardised_gap
+from riskset.cohort.covariate_moments import arm_moments
 from riskset.cohort.covariates import as_design
 from riskset.data.column_statistics import select_columns
 from riskset.data.design import Design

@@ -182,7 +182,8 @@ def _tailored(eta: Rows, sign: Rows, base: Rows) -> float:
 def _newton(curvature: Matrix, gradient: Features) -> Features:
     """The step; directions without curvature are held back."""
     ridge = RIDGE * max(float(np.diag(curvature).max()), RIDGE)
-    return np.linalg.solve(curvature + ridge * np.eye(gradient.size), -gradient)
+    step = np.linalg.solve(curvature + ridge * np.eye(gradient.size), -gradient)
+    return step.astype(np.float64)
 
 
 def _impossible(covariates: Standardised, base: Rows, coef: Features, who: str) -> CohortError:

@@ -34,10 +34,7 @@ from numpy.typing import NDArray
 from riskset._types import Features, Matrix, Rows
 from riskset.cohort.adjustment import Adjustment, effective_size
 from riskset.cohort.characteristics import Characteristic
-from riskset.cohort.covariate_balance import (
-    Balance,
-    Side,
-)
+from riskset.cohort.covariate_balance import Balance, Side
 from riskset.data.design import Design
 from riskset.results.column_groups import CharacteristicColumns
 from riskset.results.rows import CharacteristicRow

@@ -1,19 +1,7 @@
-r"""Balance of every covariate before and after adjustment, in one pass and without sampling.
-
-With weights u that add to 1 and a covariate x,
-
-.. math:: m = \sum u x, \quad \sum u (x - m)^2 = \sum u x^2 - m^2, \quad
-    \sum u^2 (x - m)^2 = \sum u^2 x^2 - 2 m \sum u^2 x + m^2 \sum u^2
-
-So four sums over the stored entries are enough, although the left sides run over everybody, and
-eight lanes hold those of two arms before and after.
+"""Balance of every covariate before and after adjustment.
 
 All sums are of the people whose value is known: a covariate with an indicator of missing values is
 summed again without the rows of these. The indicator itself is one of everybody.
-
-Whether a covariate varies at all must not hang on rounding. The sums are taken with the weights as
-they are, and divided by their total afterwards. The total is added up in the same order, so that
-the mean of a covariate that everybody has is exactly 1 and its spread exactly 0.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -29,7 +17,16 @@ from riskset._keywords import takes
 from riskset._runtime import Runtime
 from riskset._types import AnyArray, Factors, Features, Index, Matrix, Rows
 from riskset.cohort.adjustment import Adjustment, AdjustmentStatus, Estimand, People, start
+from riskset.cohort.covariate_moments import (
+    Moments,
+    arm_moments,
+    counts_of_ones,
+    gap_of_means,
+    stratum_variances,
+)
+from riskset.cohort.covariate_terms import with_terms
 from riskset.cohort.covariates import as_design
+from riskset.cohort.ecdf_gaps import ecdf_gaps
 from riskset.cohort.settings import BalanceOptions
 from riskset.data.column_statistics import select_columns
 from riskset.data.design import Design
@@ -39,9 +36,7 @@ from riskset.data.missing_values import indicator_places
 __all__ = [
     "Balance",
     "Group",
-    "Moments",
     "Side",
-    "arm_moments",
     "balance",
     "difference_p_value",
     "known_parts",
@@ -50,50 +45,8 @@ __all__ = [
 
 Group = Literal["target", "comparator", "both"]
 
-LANES = 8
-CHUNK = 256
-"""Columns that a thread takes at a time."""
-
 MOST_STRATA = 100
 """Strata whose variances are added; of more, that of weights is used."""
-
-LOST_DIGITS = 1e-8
-"""A spread this far below its raw sum of squares has lost too many digits."""
-
-NO_SPREAD = 1e-13
-"""A standard deviation this far below the values themselves is none."""
-
-EQUAL_MEANS = 1e-12
-"""Means that differ by less, relative to the larger one, are equal."""
-
-
-@dataclass(frozen=True, eq=False)
-class Moments:
-    """Moments of every column (p,) under one set of weights u, which add to 1.
-
-    `spread` is the sum of u (x - mean)^2, `squared` that of u^2 (x - mean)^2, and `concentration`
-    that of u^2, which is 1 over the effective number of people.
-    """
-
-    mean: Features
-    spread: Features
-    squared: Features
-    concentration: float
-
-    @property
-    def variance(self) -> Features:
-        """Spread / (1 - concentration), the usual one if weights are equal; NaN for one row."""
-        with np.errstate(invalid="ignore", divide="ignore"):
-            return self.spread / (1.0 - self.concentration)
-
-    def pooled(self, other: "Moments", share: float) -> "Moments":
-        """Moments of both groups together, this one with a share of the weight."""
-        rest, gap = 1.0 - share, gap_of_means(self.mean, other.mean)
-        # So two equal means give their own value, without rounding.
-        mean = other.mean + share * gap
-        spread = share * self.spread + rest * other.spread + share * rest * gap**2
-        concentration = share**2 * self.concentration + rest**2 * other.concentration
-        return Moments(mean, spread, np.full(mean.size, np.nan), concentration)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -110,6 +63,11 @@ class Side:
     smd, smd_current_sd : float64
         Standardised mean differences, with the chosen standard deviation and with that of the same
         side. Infinite if the standard deviation is 0 and the means differ.
+    variance_ratio : float64
+        Variance of the target, divided by that of the comparator. NaN for binary covariates, whose
+        variance follows from the mean, and if the comparator's variance is 0.
+    ks : float64
+        Kolmogorov-Smirnov statistic: the largest difference of the distribution functions.
     smd_variance, p : float64
         Variance of `smd`, and the p value of the null hypothesis that the difference is at the
         threshold.
@@ -124,6 +82,8 @@ class Side:
     sd_comparator: Features
     smd: Features
     smd_current_sd: Features
+    variance_ratio: Features
+    ks: Features
     smd_variance: Features
     p: Features
     balanced: NDArray[np.bool_]
@@ -156,6 +116,8 @@ class Balance:
         Names of the levels of each category. Every row has exactly one of them.
     rows : mapping
         Numbers of rows by ("before" or "after", "target" or "comparator").
+    effective_sizes : mapping
+        Kish's effective sample sizes, by the same keys.
 
     Examples
     --------
@@ -182,6 +144,7 @@ class Balance:
     estimand: Estimand | None = None
     factors: Factors = ()
     rows: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    effective_sizes: Mapping[tuple[str, str], float] = field(default_factory=dict)
 
     @property
     def generalises_to(self) -> Group:
@@ -268,6 +231,10 @@ def balance(
 
     .. math:: smd = (m_1 - m_0) / \sqrt{(s_1^2 + s_0^2) / 2}
 
+    With :math:`F_a(x) = \sum_{x_i \le x} u_i` of each arm, the Kolmogorov-Smirnov statistic is
+    :math:`\max_x |F_1(x) - F_0(x)|`, and the variance ratio :math:`s_1^2 / s_0^2`. `squares` and
+    `interactions` add covariates, such as ``age^2`` and ``age * sex``, which count as any other.
+
     The weights are those of the adjustment. Sums are of the people whose value is known: where a
     covariate ``c``, or the levels of a column ``c``, have an indicator ``c=(missing)``, people with
     the indicator are left out, as in `table1`. The indicator itself is one of everybody.
@@ -304,11 +271,14 @@ def balance(
 
     Notes
     -----
-    O(non-zeros), for the variance of S strata times 1 + S / 4.
+    O(non-zeros), for the variance of S strata times 1 + S / 4. Kolmogorov-Smirnov statistics sort
+    the values of each covariate that is not binary.
 
     References
     ----------
     Austin (2009), Statistics in Medicine 28, 3083-3107, doi:10.1002/sim.3697.
+    Austin and Stuart (2015), Statistics in Medicine 34, 3661-3679, doi:10.1002/sim.6607, for
+    variance ratios and distribution functions.
     Hedges and Olkin (1985), Statistical Methods for Meta-Analysis, for the variance by counts; the
     others, and the test against a threshold, as OHDSI's CohortMethod 6.
 
@@ -322,12 +292,14 @@ def balance(
     """
     adjustment = start(adjustment, allow_weights=True)
     people = adjustment.population
-    design = as_design(X, people.n_rows)
+    plain = as_design(X, people.n_rows)
+    powers = 2 if settings.squares else 1
+    design, sources = with_terms(plain, None, powers, settings.interactions)
     runtime = Runtime.select("auto", n_threads)
     kind = _variance_kind(settings.variance, adjustment)
     everyone = np.ones(people.n_rows, dtype=bool)
     found = _measured(design, adjustment, everyone, kind, settings, runtime)
-    for columns, known in known_parts(design):
+    for columns, known in _known_terms(plain, sources):
         of_known = replace(adjustment, weight=np.where(known, adjustment.weight, 0.0))
         part = select_columns(design, columns)
         own = _measured(part, of_known, known, kind, settings, runtime)
@@ -350,7 +322,22 @@ def balance(
         estimand=adjustment.estimand,
         factors=design.factors,
         rows=_rows(adjustment),
+        effective_sizes=_effective_sizes(adjustment),
     )
+
+
+def _known_terms(
+    plain: Design, sources: Mapping[int, Sequence[int]]
+) -> Iterator[tuple[Index, NDArray[np.bool_]]]:
+    """`known_parts`, and powers and products of their columns, of which all must be known."""
+    known: dict[int, NDArray[np.bool_]] = {}
+    for columns, rows in known_parts(plain):
+        known |= dict.fromkeys(columns.tolist(), rows)
+        yield columns, rows
+    for column, factors in sources.items():
+        masks = [known[j] for j in factors if j in known]
+        if masks:
+            yield np.array([column]), np.logical_and.reduce(masks)
 
 
 def known_parts(design: Design) -> Iterator[tuple[Index, NDArray[np.bool_]]]:
@@ -382,6 +369,7 @@ def _measured(
         [np.where(arm, w, 0.0) for w in (everyone, adjustment.weight) for arm in (target, ~target)]
     )
     t0, c0, t1, c1 = arm_moments(design, weights, runtime)
+    ks0, ks1 = _distances(design, (t0, c0, t1, c1), weights, runtime)
     n_target, n_comparator = (int(np.count_nonzero(known & arm)) for arm in (target, ~target))
     counts = [_ones(t0, n_target, design), _ones(c0, n_comparator, design)]
     if adjustment.is_weighted:
@@ -401,7 +389,8 @@ def _measured(
         variance1 = _over(_strata_spread(design, adjustment, runtime), unit)
     all0 = t0.pooled(c0, _portion(everyone, target))
     all1 = t1.pooled(c1, _portion(adjustment.weight, target))
-    old, new = _Arms(t0, c0, counts[0], counts[1]), _Arms(t1, c1, counts[2], counts[3])
+    old = _Arms(t0, c0, counts[0], counts[1], ks0, design.is_binary)
+    new = _Arms(t1, c1, counts[2], counts[3], ks1, design.is_binary)
     return {
         **{f"before_{n}": v for n, v in _statistics(old, unit0, variance0).items()},
         **{f"after_{n}": v for n, v in _statistics(new, unit, variance1).items()},
@@ -409,6 +398,25 @@ def _measured(
         "comparator": _ratio(c0, c1, _denominator(c0, c1)),
         "both": _ratio(all0, all1, np.sqrt(all0.variance)),
     }
+
+
+def _distances(
+    design: Design, moments: Sequence[Moments], weights: Matrix, runtime: Runtime
+) -> list[Features]:
+    """Kolmogorov-Smirnov statistics before and after; of zeros and ones, differences of means."""
+    others = np.flatnonzero(~design.is_binary)
+    found = []
+    for k, own in enumerate(ecdf_gaps(design, others, weights, runtime)):
+        gap = np.abs(gap_of_means(moments[2 * k].mean, moments[2 * k + 1].mean))
+        gap[others] = own
+        found.append(gap)
+    return found
+
+
+def _effective_sizes(adjustment: Adjustment) -> dict[tuple[str, str], float]:
+    """Kish's sizes of both arms before and after."""
+    sizes = (*start(adjustment.population).effective_sizes(), *adjustment.effective_sizes())
+    return dict(zip(_rows(adjustment), sizes, strict=True))
 
 
 def _rows(adjustment: Adjustment) -> dict[tuple[str, str], int]:
@@ -427,6 +435,8 @@ class _Arms(NamedTuple):
     comparator: Moments
     count_target: Features
     count_comparator: Features
+    ks: Features
+    is_binary: NDArray[np.bool_]
 
 
 def _statistics(arms: _Arms, unit: Features, variance: Features) -> dict[str, Features]:
@@ -441,6 +451,8 @@ def _statistics(arms: _Arms, unit: Features, variance: Features) -> dict[str, Fe
         "sd_comparator": np.sqrt(comparator.variance),
         "smd": _ratio(target, comparator, unit),
         "smd_current_sd": _ratio(target, comparator, _denominator(target, comparator)),
+        "variance_ratio": _variance_ratio(target, comparator, arms.is_binary),
+        "ks": arms.ks,
         "smd_variance": variance,
     }
 
@@ -452,6 +464,13 @@ def _side(found: Mapping[str, Features], word: str, settings: BalanceOptions) ->
     with np.errstate(invalid="ignore"):
         fine = np.abs(own["smd"]) < threshold if alpha is None else p * p.size > alpha
     return Side(**own, p=p, balanced=fine)
+
+
+def _variance_ratio(target: Moments, comparator: Moments, is_binary: NDArray[np.bool_]) -> Features:
+    out = np.full(is_binary.size, np.nan)
+    is_known = ~is_binary & (comparator.variance > 0)
+    np.divide(target.variance, comparator.variance, out=out, where=is_known)
+    return out
 
 
 def _ones(moments: Moments, n: int, design: Design) -> Features:
@@ -532,134 +551,3 @@ def _variance_kind(variance: str, adjustment: Adjustment) -> str:
         numbers = adjustment.set_id[adjustment.kept]
         return "strata" if np.unique(numbers).size <= MOST_STRATA else "weights"
     return "weights" if adjustment.is_weighted else "counts"
-
-
-def gap_of_means(one: Features, other: Features) -> Features:
-    """``one - other``, exactly 0 where the two differ only by rounding."""
-    gap = one - other
-    differ = np.abs(gap) > EQUAL_MEANS * np.maximum(np.abs(one), np.abs(other))
-    return np.where(differ | np.isnan(gap), gap, 0.0)
-
-
-def arm_moments(design: Design, weights: Matrix, runtime: Runtime) -> list[Moments]:
-    """Moments of every column under up to 4 columns of weights (n, k), in the user's units.
-
-    u is a column divided by its sum. Where all weights are 0 the moments are NaN.
-    """
-    k = weights.shape[1]
-    lanes = np.zeros((design.n_rows, LANES))
-    lanes[:, :k], lanes[:, k : 2 * k] = weights, weights**2
-    first, second = _sums(design, lanes, runtime)
-    totals = _totals(lanes)
-    found = []
-    for j in range(k):
-        total = totals[j]
-        if not total > 0:
-            nothing = np.full(design.n_features, np.nan)
-            found.append(Moments(nothing, nothing, nothing, 0.0))
-            continue
-        mean, b = first[:, j] / total, second[:, j] / total
-        c, d = first[:, k + j] / total**2, second[:, k + j] / total**2
-        concentration = totals[k + j] / total**2
-        # Of zeros and ones the square of the mean need not be subtracted.
-        spread = np.where(design.is_binary, mean * (1.0 - mean), b - mean**2)
-        spread = np.maximum(spread, 0.0)
-        squared = np.maximum(d - 2 * mean * c + mean**2 * concentration, 0.0)
-        lost = (spread < LOST_DIGITS * b) & ~design.is_binary
-        for column in np.flatnonzero(lost):
-            _again(design, int(column), weights[:, j] / total, mean, spread, squared)
-        none = np.sqrt(spread) <= NO_SPREAD * np.sqrt(b)
-        spread[none] = squared[none] = 0.0
-        scale = design.scale
-        found.append(
-            Moments(
-                mean * scale + design.center,
-                spread * scale**2,
-                squared * scale**2,
-                float(concentration),
-            )
-        )
-    return found
-
-
-def _totals(lanes: Matrix) -> Features:
-    """Sums of the lanes by the kernel, as of a covariate that everybody has."""
-    everybody = Design.from_columns({"": np.ones(lanes.shape[0])})
-    return np.asarray(everybody.cross_lanes(lanes)[0])
-
-
-def _again(
-    design: Design, column: int, u: Rows, mean: Features, spread: Features, squared: Features
-) -> None:
-    """Spreads of one column about its mean, by two passes over its rows."""
-    used = np.flatnonzero(u)
-    x = design.stored(np.array([column]), used)[:, 0]
-    u = u[used]
-    # About a value of the column first, so that equal values give exactly 0.
-    origin = x[0] if x.size else 0.0
-    gap = float(u @ (x - origin))
-    mean[column] = origin + gap
-    away = (x - origin - gap) ** 2
-    spread[column], squared[column] = float(u @ away), float(u**2 @ away)
-
-
-def counts_of_ones(
-    design: Design, groups: Sequence[NDArray[np.bool_]], runtime: Runtime
-) -> list[Features]:
-    """Number of ones of every binary column in groups of rows, NaN for other columns."""
-    binary = np.flatnonzero(design.is_binary)
-    lanes = np.zeros((design.n_rows, LANES))
-    for j, group in enumerate(groups):
-        lanes[:, j] = group
-    sums = _sums_of_binary(design, lanes, binary, runtime)
-    found = []
-    for j in range(len(groups)):
-        counts = np.full(design.n_features, np.nan)
-        counts[binary] = sums[:, j]
-        found.append(counts)
-    return found
-
-
-def stratum_variances(
-    design: Design, stratum: Index, arm: NDArray[np.bool_], runtime: Runtime
-) -> Iterator[tuple[int, Features]]:
-    """Variance of the mean of every column in each stratum of one arm: (stratum, variance).
-
-    Strata are 1, 2, ...; rows with other numbers are left out.
-    """
-    numbers = np.unique(stratum[arm & (stratum > 0)])
-    for low in range(0, numbers.size, LANES):
-        chosen = numbers[low : low + LANES]
-        lanes = np.zeros((design.n_rows, LANES))
-        for j, s in enumerate(chosen):
-            lanes[:, j] = arm & (stratum == s)
-        sizes = lanes.sum(axis=0)
-        # Divided after the sums, which are whole numbers for zeros and ones.
-        first, second = (sums / np.maximum(sizes, 1.0) for sums in _sums(design, lanes, runtime))
-        for j in range(chosen.size):
-            spread = np.maximum(second[:, j] - first[:, j] ** 2, 0.0)
-            alone = sizes[j] < 2
-            of_mean = np.zeros(spread.size) if alone else spread / (sizes[j] - 1)
-            yield int(chosen[j]), of_mean * design.scale**2
-
-
-def _sums(design: Design, lanes: Matrix, runtime: Runtime) -> tuple[Matrix, Matrix]:
-    """Sums of stored columns, and of their squares, times each lane."""
-    first = np.zeros((design.n_features, LANES))
-    binary, others = np.flatnonzero(design.is_binary), np.flatnonzero(~design.is_binary)
-    first[binary] = _sums_of_binary(design, lanes, binary, runtime)
-    second = first.copy()  # a one is its own square
-    if others.size:
-        first[others] = design.cross_lanes(lanes, others)
-        second[others] = design.cross_lanes(lanes, others, power=2)
-    return first, second
-
-
-def _sums_of_binary(design: Design, lanes: Matrix, columns: Index, runtime: Runtime) -> Matrix:
-    """Sums of columns of zeros and ones times each lane, by threads."""
-    out = np.zeros((columns.size, LANES))
-    places = [slice(i, i + CHUNK) for i in range(0, columns.size, CHUNK)]
-    parts = runtime.map(lambda at: design.cross_lanes(lanes, columns[at]), places)
-    for at, part in zip(places, parts, strict=True):
-        out[at] = part
-    return out

@@ -476,6 +476,12 @@ class BalanceOptions(Settings):
     variance: Literal["auto", "counts", "weights", "strata"] = setting(
         "how the variance of a difference is estimated", "auto", only_python=True
     )
+    squares: bool = setting(
+        "measure the squares of covariates with more than two values as further covariates", False
+    )
+    interactions: tuple[tuple[int | str, ...], ...] = setting(
+        "pairs of covariates whose products are measured as further covariates", ()
+    )
 
 
 @settings

@@ -207,7 +207,7 @@ def _terms(X: object, settings: Weight, n_rows: int) -> Design:
         )
     design = as_design(X, n_rows)
     chosen = columns_of(design, settings.covariates) if settings.covariates else None
-    found = with_terms(design, chosen, settings.moments, settings.interactions)
+    found = with_terms(design, chosen, settings.moments, settings.interactions).design
     if found.n_features > MOST_TERMS:
         raise CohortError(
             "BadSetting",

@@ -51,8 +51,9 @@ __all__ = [
 SIDES = ("before", "after")
 CELLS = tuple(itertools.product(SIDES, ARMS))
 Cell = tuple[str, str]
+OF_BOTH = ("smd", "smd_current_sd", "variance_ratio", "ks", "smd_variance", "p")
 DIFFERENCES = (
-    *(f"{s}_{n}" for s in SIDES for n in ("smd", "smd_current_sd", "smd_variance", "p")),
+    *(f"{s}_{n}" for s in SIDES for n in OF_BOTH),
     *(f"generalisability_{arm}" for arm in (*ARMS, "both")),
 )
 """Numbers of a row of a balance that follow from several of its counts."""
@@ -132,6 +133,9 @@ def hidden_in_balance(
     hidden = []
     for k, (row, own) in enumerate(zip(rows, cells, strict=True)):
         names = {f"{s}_{word}_{a}" for s, a in own for word in ("count", "mean", "sd")}
+        if least > 1 and not row.get("is_binary", True):
+            # It is a difference of shares of people on one side of a value, who may be few.
+            names |= {f"{side}_ks" for side in SIDES}
         if own:
             names |= set(DIFFERENCES)
             if (

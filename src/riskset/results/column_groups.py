@@ -62,6 +62,15 @@ class BalanceColumns:
     smd_current_sd: float | None = column(
         "derived", "the same, divided by the standard deviation of the same side"
     )
+    variance_ratio: float | None = column(
+        "derived",
+        "variance in the target group, divided by that in the comparator group; not of binary "
+        "covariates",
+    )
+    ks: float | None = column(
+        "derived",
+        "Kolmogorov-Smirnov statistic; results that are shared have it of binary covariates only",
+    )
     smd_variance: float | None = column("derived", "variance of the standardised difference")
     p: float | None = column(
         "derived", "p of the null hypothesis that the difference is at the threshold", unit="p"

@@ -20,7 +20,8 @@ ALWAYS_AFTER, ALWAYS_BEFORE = 0.05, 0.2
 SHOWN = (
     "covariate_id", "name", "is_binary", "before_mean_target", "before_mean_comparator",
     "before_smd", "after_mean_target", "after_mean_comparator", "after_smd",
-    "after_smd_current_sd", "after_p",
+    "after_smd_current_sd", "before_variance_ratio", "before_ks", "after_variance_ratio",
+    "after_ks", "after_p",
 )  # fmt: skip
 GENERAL = ("generalisability_target", "generalisability_comparator", "generalisability_both")
 SUMMARY = (
@@ -200,6 +201,8 @@ def _table(page: Page, name: str, rows: list[ReportRow]) -> Markup:
         names = [f"{side}_mean_target", f"{side}_mean_comparator", f"{side}_smd"]
         if side == "after":
             names.append("after_smd_current_sd")
+        beyond = [f"{side}_variance_ratio", f"{side}_ks"]
+        names += [key for key in beyond if any(row[key] is not None for row in rows)]
         columns += page.columns(BalanceRow, *names, group=page.say(f"side.{side}"))
     return join(
         page.heading(page.say(f"balance.{name}"), name.replace("_", "-")),
