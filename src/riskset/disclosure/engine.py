@@ -86,7 +86,9 @@ RULES: dict[str, SharingRule] = {
     "numbers_at_risk": _rule(over_time.share_at_risk, "people", "weighted", "effective"),
     "controls": _rule(arms.share_controls, *arms.OF_CONTROL),
     "diagnostics": _rule(people.share_diagnostics, "value"),
-    "follow_up": _rule(over_time.share_quantiles, "days"),
+    "follow_up": _rule(
+        over_time.share_quantiles, "days", "potential_days", "potential_people"
+    ),
     "follow_up_histogram": _rule(over_time.share_histogram, "people"),
     "follow_up_ends": _rule(over_time.share_ends, "count"),
     "likelihood_profiles": _rule(

@@ -266,11 +266,19 @@ def share_histogram(rows: Sequence[FollowUpBinRow], results: Results) -> Iterato
 
 
 def share_quantiles(rows: Sequence[FollowUpRow], results: Results) -> Iterator[FollowUpRow]:
-    """Quantiles with enough people on both sides: the ends are those of single people."""
+    """Quantiles with enough people on both sides: the ends are those of single people.
+
+    A quantile of the potential follow-up also needs enough people who are still at risk then.
+    """
     for row in rows:
         n = _arms_of(results, row)[f"{row.arm}_exposures"]
         beyond = 0.0 if n is None else n * min(row.share, 1.0 - row.share)
-        yield row if beyond >= results.least else row.changed({"days": None})
+        if beyond < results.least:
+            yield row.changed({"days": None, "potential_days": None})
+        elif (row.potential_people or 0) < results.least:
+            yield row.changed({"potential_days": None})
+        else:
+            yield row
 
 
 def share_ends(rows: Sequence[FollowUpEndRow], results: Results) -> Iterator[FollowUpEndRow]:

@@ -144,6 +144,14 @@ class FollowUpRow(OfRun, table="follow_up"):
     arm: str = column("id", '"target" or "comparator"')
     share: float = column("id", "probability of the quantile: 0, 0.1, 0.25, 0.5, 0.75, 0.9 or 1")
     days: float | None = column("derived", "days at risk", unit="days")
+    potential_days: float | None = column(
+        "derived",
+        "the same quantile of the days until the end of follow-up if nobody had an event, by the "
+        "reverse Kaplan-Meier estimate; that of 0.5 is the median follow-up",
+        None,
+        unit="days",
+    )
+    potential_people: int | None = column("private", "people of the arm at risk then", None)
 
 
 @row_class

@@ -279,11 +279,21 @@ def _resampled(
 
 
 def _follow_up(followed: Followed, adjustment: Adjustment) -> list[FollowUpRow]:
-    days_at_risk = followup(followed.outcome, adjustment)
+    found = followup(followed.outcome, adjustment)
+    of_arms = (
+        (found.target, found.potential_target, found.followed_target),
+        (found.comparator, found.potential_comparator, found.followed_comparator),
+    )
     return [
-        FollowUpRow(arm=arm, share=share, days=float(days))
-        for arm, quantiles in ((ARMS[0], days_at_risk.target), (ARMS[1], days_at_risk.comparator))
-        for share, days in zip(days_at_risk.shares, quantiles, strict=True)
+        FollowUpRow(
+            arm=arm,
+            share=share,
+            days=float(days),
+            potential_days=float(potential) if np.isfinite(potential) else None,
+            potential_people=int(people),
+        )
+        for arm, columns in zip(ARMS, of_arms, strict=True)
+        for share, days, potential, people in zip(found.shares, *columns, strict=True)
     ]
 
 

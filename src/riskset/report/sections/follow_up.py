@@ -14,6 +14,8 @@ from riskset.results.rows import FollowUpBinRow, FollowUpEndRow, FollowUpRow
 
 __all__ = ["collect", "render"]
 
+MEDIAN = 0.5
+
 
 def collect(part: ReportPart) -> dict[str, Any]:
     """Quantiles, bins and reasons."""
@@ -21,6 +23,8 @@ def collect(part: ReportPart) -> dict[str, Any]:
     for row in part.read(FollowUpRow):
         of_arm = quantiles.setdefault(row.arm, {"arm": row.arm})
         of_arm[f"q{round(100 * row.share)}"] = row.days
+        if row.share == MEDIAN:
+            of_arm["potential"] = row.potential_days
     return {
         "tables": {
             "quantiles": [quantiles[arm] for arm in ARMS if arm in quantiles],
@@ -61,6 +65,7 @@ def render(page: Page, content: Facts) -> Markup:
         page.paragraph("follow_up.words", words=words) if words else None,
         _histogram(page, tables["histogram"], tables["quantiles"]) if has_bins else None,
         _quantiles(page, tables["quantiles"]) if tables["quantiles"] else None,
+        _potential(page, tables["quantiles"]),
         _reasons(page, tables["ends"]) if tables["ends"] else None,
         None if any(tables.values()) else page.paragraph("follow_up.none"),
     )
@@ -90,12 +95,24 @@ def _histogram(page: Page, rows: list[ReportRow], quantiles: list[ReportRow]) ->
     )
 
 
+def _potential(page: Page, rows: list[ReportRow]) -> Markup | None:
+    """The median follow-up that does not depend on who had the outcome, if both arms have it."""
+    medians = {row["arm"]: row.get("potential") for row in rows}
+    if any(medians.get(arm) is None for arm in ARMS):
+        return None
+    return page.paragraph(
+        "follow_up.potential",
+        t=page.duration(medians["target"]),
+        c=page.duration(medians["comparator"]),
+    )
+
+
 def _quantiles(page: Page, rows: list[ReportRow]) -> Markup:
     # The minimum and the maximum are never shared.
     known = {key for row in rows for key, time in row.items() if time is not None}
     columns = [page.arm_column()]
     for key in rows[0]:
-        if key != "arm" and key in known:
+        if key not in ("arm", "potential") and key in known:
             title = page.say.label("quantile", key)
             columns.append(TableColumn(title, (key,), page.time))
     return page.table("quantiles", page.say("follow_up.quantiles"), columns, rows)
