@@ -191,6 +191,20 @@ def test_days_at_risk_are_steps_of_equal_area(report):
         assert tops[3] == 0
 
 
+def test_the_median_of_the_potential_follow_up_is_a_sentence(report):
+    from report.made import tables
+
+    found = tables()
+    assert "reverse Kaplan-Meier" not in report(found).page.text
+    for row in found["follow_up"]:
+        row["potential_days"] = 700.0 if row["arm"] == "target" else 650.0
+        row["potential_people"] = 100
+    text = report(found).page.text
+    assert re.search(r"reverse Kaplan-Meier estimate.*: 700 days .* and 650 days", text)
+    columns = report(found).part["follow_up"]["tables"]["quantiles"]
+    assert [row["potential"] for row in columns] == [700, 650]
+
+
 def test_bins_of_few_people_are_joined_on_the_page(report):
     from report.made import tables
 
