@@ -1,6 +1,6 @@
 """How often 95 % intervals of predictions hold the truth, by the inverse information and robust.
 
-    python bench/prediction_coverage.py      # the table of docs/coverage.md, in about a minute
+    python bench/prediction_coverage.py      # the table of docs/coverage.md, in a minute or two
     python bench/prediction_coverage.py --cohorts 2000
 
 Cohorts are simulated from models in which the predicted number is known. The seed fixes them.
@@ -124,7 +124,7 @@ def measure(
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--cohorts", type=int, default=1000)
+    parser.add_argument("--cohorts", type=int, default=400)
     n_cohorts = parser.parse_args().cohorts
     spread = 100 * np.sqrt(0.95 * 0.05 / n_cohorts)
     print(

@@ -77,3 +77,19 @@ def test_restricted_means() -> None:
     for row in shown[2:]:
         shares = [float(cell.rstrip("%")) for cell in row[3:6]]
         assert abs(sum(shares) - 100) < 0.2
+
+
+@pytest.mark.slow
+def test_intervals_of_predictions() -> None:
+    made = run("prediction_coverage.py", "--cohorts", "2")
+    head, _, *body = made
+    assert len(body) == 12
+    for _, _, covered, below, above, ratio in body:
+        assert {covered, below, above} <= {"0.0%", "50.0%", "100.0%"}
+        assert float(ratio) > 0
+    shown = documented(len(made), "## Intervals of predictions")
+    assert shown[0] == head
+    assert [row[:2] for row in shown[2:]] == [row[:2] for row in body]
+    for row in shown[2:]:
+        shares = [float(cell.rstrip("%")) for cell in row[2:5]]
+        assert abs(sum(shares) - 100) < 0.2

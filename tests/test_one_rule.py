@@ -230,6 +230,11 @@ WEIGHTED: dict[str, Callable[[Any, Any], Any]] = {
         for curve in rs.kaplan_meier(PLAIN[r], ARM[r], w)
         for part in (curve.at(AT), curve.columns(np.array(AT))["standard_error"])
     ],
+    "reverse_kaplan_meier": lambda r, w: [
+        part
+        for curve in rs.reverse_kaplan_meier(COMPETING[r], ARM[r], w)
+        for part in (curve.at(AT), curve.columns(np.array(AT))["standard_error"])
+    ],
     "aalen_johansen": lambda r, w: rs.aalen_johansen(COMPETING[r], ARM[r], w).at(AT),
     "restricted_mean": lambda r, w: [
         part

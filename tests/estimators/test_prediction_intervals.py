@@ -73,6 +73,17 @@ def test_weights_offsets_and_strata_as_r_has_them(ties):
         assert_like_r(found, golden("lung", f"{ties}_stratum_{sex}"))
 
 
+def test_exact_ties_as_r_has_them():
+    table, x, _ = lung()
+    y = rs.Surv(np.ceil(table["time"] / 30), table["event"].astype(int))
+    model = rs.Cox(ties="exact", tol=1e-12).fit(x, y)
+    assert_like_r(model.predict_interval(NEW, [3, 12, 24]), golden("lung", "exact"))
+    with pytest.raises(
+        NotDefinedError, match="a robust variance is not defined for `ties='exact'`"
+    ):
+        model.predict_interval(NEW, [3], variance="robust")
+
+
 @TIES
 def test_late_entry_as_r_has_it(ties):
     table = read_table(GOLDEN / "heart.csv")

@@ -34,6 +34,10 @@ for(ties in c("breslow","efron")){
   for(k in 1:2){ same<-new; same$sex<-k; out$lung[[paste0(ties,"_stratum_",k)]]<-curve(f,same,times) }
 }
 
+lung$month<-ceiling(lung$time/30)
+f<-coxph(Surv(month,event==1)~age+sex+ph.ecog+wt.loss,lung,ties="exact",control=exact)
+out$lung$exact<-curve(f,new,c(3,12,24))
+
 heart<-read.csv("heart.csv")
 new<-data.frame(age=c(-5,5),year=c(2,5),surgery=c(1,0),transplant=c(0,1)); times<-c(10,100,500,1000)
 for(ties in c("breslow","efron")){

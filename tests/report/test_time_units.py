@@ -46,7 +46,7 @@ def test_times_are_converted_and_nothing_else_changes(made, unit):
     compared = 0
     for name, times in (
         ("result/risks", {"time"}),
-        ("follow_up/quantiles", {"q0", "q10", "q25", "q50", "q75", "q90", "q100"}),
+        ("follow_up/quantiles", {"q0", "q10", "q25", "q50", "q75", "q90", "q100", "potential"}),
         ("models/log_log", {"time"}),
         ("models/over_time", {"start", "end"}),
     ):

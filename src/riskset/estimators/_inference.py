@@ -525,9 +525,6 @@ class HazardModel(PredictionIntervals):
         )
         return replace(test, labels=self._columns.texts(test.names), _residuals=residuals)
 
-    def _check_has_row_scores(self, what: str) -> None:
-        """Refuse what is made of the parts that rows have in the derivative of the likelihood."""
-
     def _evaluated(
         self,
         X: object,

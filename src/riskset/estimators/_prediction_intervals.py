@@ -295,7 +295,13 @@ class PredictionIntervals(HazardModelBase):
         check_level(level)
         check_variance(variance)
         check_is_fitted(self, "coef_")
-        return self._is_robust if variance == "auto" else variance == "robust"
+        is_robust = self._is_robust if variance == "auto" else variance == "robust"
+        if is_robust:
+            self._check_has_row_scores("a robust variance")
+        return is_robust
+
+    def _check_has_row_scores(self, what: str) -> None:
+        """Refuse what is made of the parts that rows have in the derivative of the likelihood."""
 
     def _root(self, is_robust: bool) -> Matrix:
         """Root of the covariance of the coefficients; NaN if one is infinite."""

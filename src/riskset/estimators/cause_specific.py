@@ -321,6 +321,8 @@ class CauseSpecificCox(PenaltyParameters):
         is_robust = variance == "robust"
         if variance == "auto":
             is_robust = any(model.is_robust_ for model in models)
+        for model in models if is_robust else ():
+            model._check_has_row_scores("a robust variance")
         at = checked_times(times)
         estimate, error = self._with_errors(
             self._new_rows(X, strata, offset), at, position, given, is_robust
