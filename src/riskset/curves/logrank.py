@@ -170,12 +170,13 @@ class ComparedTimes(NamedTuple):
         gone = np.append(0.0, np.cumsum(weight * step)), np.append(0.0, np.cumsum(share * step))
         mine, all_ = (total[self.last] - total[self.first] for total in gone)
         at = self.last[self.fails] - 1
-        out = np.where(own, -mine, 0.0) + all_
+        out: Rows = np.where(own, -mine, 0.0) + all_
         out[self.fails] += np.where(own[self.fails], weight[at], 0.0) - share[at]
         out *= self.weight
         if self.cluster is None:
             return out
-        return np.asarray(np.bincount(self.cluster, out), dtype=np.float64)
+        sums: Rows = np.bincount(self.cluster, out).astype(np.float64)
+        return sums
 
     def robust_variance(self, weight: Rows, n_groups: int) -> Square:
         """Sum over rows or clusters of the products of their influences on the scores."""

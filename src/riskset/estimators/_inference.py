@@ -4,7 +4,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,12 @@ from riskset.engine import check_engine, workers
 from riskset.estimators._fitted import ModelTests, Training
 from riskset.estimators._interval import ConfidenceInterval
 from riskset.estimators._prediction_intervals import PredictionIntervals
+from riskset.estimators._residuals import (
+    INFLUENCES,
+    ResidualKind,
+    check_residual,
+    residuals_of_rows,
+)
 from riskset.estimators.bootstrap import FAILED, Bootstrap, check_interval, warn
 from riskset.estimators.profiling import warned_intervals
 from riskset.infer import residuals as residual
@@ -41,6 +47,7 @@ from riskset.infer.proportionality import (
     scaled_schoenfeld_residuals,
 )
 from riskset.infer.residuals import SchoenfeldResiduals
+from riskset.infer.scaled_residuals import ScaledSchoenfeldResiduals
 from riskset.infer.wald import normal_p_value, wald_interval
 from riskset.model.loss import Loss
 from riskset.solve.optimality import Problem
@@ -48,8 +55,6 @@ from riskset.solve.optimality import Problem
 __all__ = ["HazardModel"]
 
 METHODS = ("wald", "robust", "profile", "bootstrap")
-
-ResidualKind = Literal["martingale", "deviance", "score", "schoenfeld"]
 
 
 class HazardModel(PredictionIntervals):
@@ -430,31 +435,44 @@ class HazardModel(PredictionIntervals):
         strata: object = None,
         offset: object = None,
         cluster: object = None,
-    ) -> Rows | Matrix | SchoenfeldResiduals:
-        """Compute residuals of rows, in their order.
+        weighted: bool | None = None,
+        collapse: bool = False,
+    ) -> Rows | Matrix | SchoenfeldResiduals | ScaledSchoenfeldResiduals:
+        r"""Compute residuals of rows or clusters, in their order.
 
         Parameters
         ----------
         X, y, sample_weight, strata, offset, cluster
             As for `fit`, usually the data of the fit. For other data, the coefficients are those of
             the fit, but the baseline hazard is estimated from the given data.
-        kind : {"martingale", "deviance", "score", "schoenfeld"}
+        kind : str
             "martingale": observed minus expected events of a row. "deviance": the same on a scale
             on which they are nearly symmetric. "score": the part of a row in the derivative of the
             log likelihood. "schoenfeld": the covariates of an event minus their mean in its risk
-            set.
+            set. "scaled_schoenfeld": :math:`\hat\beta + m V^{-1} (x_i - \bar x)`, what an event
+            says about the coefficients at its time, as those of `test_proportionality` for the time
+            as it is. "dfbeta": the change of the coefficients that a row makes, to first order.
+            "dfbetas": the same in units of the standard errors from the inverse information.
+        weighted : bool, optional
+            Multiply by the case weights. Default: as in R, for "dfbeta" and "dfbetas" only.
+        collapse : bool
+            Sum over the rows of each cluster, such as the rows of a person, which `cluster` or the
+            data name. Deviance residuals are then those of the events of a cluster together.
 
         Returns
         -------
-        (n,) float64; (n, p) float64 for "score"; `SchoenfeldResiduals` (one row per event) for
-        "schoenfeld". Residuals are not multiplied by the case weights. In the Fine-Gray model,
-        means over risk sets and expected events include rows after a competing event, with the
-        weight G(t-) / G(time-).
+        (n,) float64; (n, p) float64 for "score", "dfbeta" and "dfbetas"; `SchoenfeldResiduals` or
+        `ScaledSchoenfeldResiduals` (one row per event) for "schoenfeld" and "scaled_schoenfeld".
+        With `collapse`, there is one row per cluster, in the sorted order of their labels. In the
+        Fine-Gray model, means over risk sets and expected events include rows after a competing
+        event, with the weight G(t-) / G(time-), and "dfbeta" includes what a row does to the
+        estimate of the censoring distribution.
 
         Raises
         ------
         InputError
-            If the kind is unknown.
+            If the kind is unknown or does not go with `weighted` or `collapse`, there are no
+            clusters to collapse, or the kind needs an unpenalised fit with finite estimates.
 
         References
         ----------
@@ -462,16 +480,22 @@ class HazardModel(PredictionIntervals):
         Schoenfeld (1982), Biometrika 69, 239-241, doi:10.1093/biomet/69.1.239.
         """
         self._check_has_row_scores("a residual")
+        check_residual(kind, weighted, collapse)
+        if kind in ("scaled_schoenfeld", *INFLUENCES):
+            self._defined(f"the residual {kind!r}")
+            if not np.isfinite(self.coef_).all():
+                raise NotDefinedError(
+                    f"the residual {kind!r} is not defined for a fit with infinite estimates.",
+                    hint="leave out the covariates whose estimates are infinite.",
+                )
         loss, design, eta = self._evaluated(X, y, sample_weight, strata, offset, cluster)
-        if kind == "martingale":
-            return residual.martingale_residuals(loss, eta)
-        if kind == "deviance":
-            return residual.deviance_residuals(loss, eta)
-        if kind == "score":
-            return residual.score_residuals(loss, design, eta)
         if kind == "schoenfeld":
             return residual.schoenfeld_residuals(loss, design, eta)
-        raise InputError.wrong_option("kind", kind, get_args(ResidualKind))
+        if kind == "scaled_schoenfeld":
+            coef = self.coef_.copy()
+            return scaled_schoenfeld_residuals(loss, design, eta, coef, "identity")
+        estimated = np.flatnonzero(~self._not_estimated)
+        return residuals_of_rows(kind, (loss, design, eta), estimated, weighted, collapse)
 
     def test_proportionality(
         self,

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import xlogy
 
 from riskset._runtime import one_blas_thread
 from riskset._types import Index, Matrix, Rows
@@ -23,6 +24,7 @@ from riskset.model.loss import Loss
 __all__ = [
     "RiskSetPieces",
     "SchoenfeldResiduals",
+    "collapsed_deviance_residuals",
     "column_blocks",
     "deviance_residuals",
     "martingale_residuals",
@@ -274,6 +276,22 @@ def deviance_residuals(loss: Loss, eta: Rows) -> Rows:
         of_event = residual + log_left
     deviance = -2.0 * np.where(is_event, of_event, residual)
     return np.asarray(np.sign(residual) * np.sqrt(np.maximum(deviance, 0.0)))
+
+
+def collapsed_deviance_residuals(loss: Loss, eta: Rows, cluster: Index) -> Rows:
+    r"""Deviance residuals of clusters of rows, from their events d and expected events E.
+
+    .. math:: \mathrm{sign}(d - E) \sqrt{2 \, [d \log(d / E) - (d - E)]}
+
+    which for one event is that of a row.
+    """
+    with np.errstate(over="ignore"):
+        expected = np.exp(pieces_at(loss, eta).log_expected_rows())
+    counts = (loss.outcome.is_event.astype(np.float64), expected)
+    events, expected = (np.bincount(cluster, count) for count in counts)
+    excess = events - expected
+    half = xlogy(events, events) - xlogy(events, expected) - excess
+    return np.asarray(np.sign(excess) * np.sqrt(np.maximum(2.0 * half, 0.0)))
 
 
 def score_residuals(loss: Loss, design: Design, eta: Rows) -> Matrix:
