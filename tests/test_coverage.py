@@ -93,3 +93,18 @@ def test_intervals_of_predictions() -> None:
     for row in shown[2:]:
         shares = [float(cell.rstrip("%")) for cell in row[2:5]]
         assert abs(sum(shares) - 100) < 0.2
+
+
+@pytest.mark.slow
+def test_late_entry() -> None:
+    made = run("late_entry_coverage.py", "--cohorts", "2", "--rows", "800")
+    head, _, *body = made
+    assert len(body) == 3
+    for _, coverage, *numbers in body:
+        assert coverage in {"0.0%", "50.0%", "100.0%"}
+        assert all(float(number) > 0 for number in numbers)
+    # The same estimates, with other standard errors.
+    assert body[0][2:4] == body[1][2:4] != body[2][2:4]
+    shown = documented(len(made), "## Fine and Gray's model with late entry")
+    assert shown[0] == head
+    assert [row[0] for row in shown[2:]] == [row[0] for row in body]
