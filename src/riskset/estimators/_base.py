@@ -153,15 +153,21 @@ class HazardModelBase(FormulaFits, HazardPredictions, ABC):
         _ = data.outcome.risk  # sorted here, so that the times below mean what they say
         prepared = time.perf_counter()
         with self._bar() as report:
-            solution = SOLVERS[self.solver](
-                data.design, loss, l1, l2, tol=self.tol, max_iter=self.max_iter, report=report
-            )
+            solution = self._solve(data.design, loss, l1, l2, report)
         done = time.perf_counter()
         self._store(data, loss, solution, is_penalized=bool(l1.any() or l2.any()))
         self._library = frame_library(X)
         self.seconds_ = {"prepare": prepared - started, "fit": done - prepared}
         self._warn()
         return self
+
+    def _solve(
+        self, design: Design, loss: Loss, l1: Features, l2: Features, report: ResidualReport
+    ) -> Solution:
+        """The estimate."""
+        return SOLVERS[self.solver](
+            design, loss, l1, l2, tol=self.tol, max_iter=self.max_iter, report=report
+        )
 
     def _fit_blocks(self, blocks: Blocks) -> Self:
         """Fit rows that lie elsewhere."""
@@ -273,6 +279,9 @@ class HazardModelBase(FormulaFits, HazardPredictions, ABC):
                 f"it is {self.solver!r}.",
                 hint="leave `solver` out: both find the same minimum, to `tol`.",
             )
+
+    def _check_has_profile(self, what: str) -> None:
+        """Refuse what goes on from the likelihood alone, if more was maximised."""
 
     def _read(
         self,

@@ -275,9 +275,10 @@ class Fitted:
         n_free = int(np.count_nonzero(~solution.aliased))
         if score.score.df < n_free:
             _warn_of_rank(f"the tests of {n_free:,} coefficients have {score.score.df:,} df")
-        lr = likelihood_ratio_test(
-            solution.log_likelihood, solution.null_log_likelihood, score.score.df
-        )
+        highest, lowest = solution.log_likelihood, solution.null_log_likelihood
+        if solution.penalized_gain is not None:
+            highest = lowest + solution.penalized_gain
+        lr = likelihood_ratio_test(highest, lowest, score.score.df)
         if solution.infinite.any():
             wald = ChiSquareTest(float("nan"), score.score.df)
         else:

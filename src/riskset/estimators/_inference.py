@@ -39,6 +39,7 @@ from riskset.infer.bootstrap import (
 )
 from riskset.infer.bootstrap_intervals import BootstrapIntervalType
 from riskset.infer.bootstrap_with_tuning import check_divisible, retuned_estimates
+from riskset.infer.firth_interval import firth_intervals
 from riskset.infer.profile import ProfiledFit, check_unpenalized
 from riskset.infer.proportionality import (
     ProportionalityTest,
@@ -255,12 +256,18 @@ class HazardModel(PredictionIntervals):
                 )
         if not penalized:
             check_unpenalized(training.design, l1, l2, columns)
+        names = tuple(self.covariates_[j] for j in columns)
+        if training.solution.penalized_gain is not None:
+            lower, upper = firth_intervals(
+                training.design, training.loss, training.solution, self.standard_error_, columns,
+                level, self.max_iter,
+            )  # fmt: skip
+            return ConfidenceInterval("profile", level, names, lower, upper)
         source = ProfiledFit(
             training.design, training.loss, training.solution, l1, l2, self.max_iter
         )
         source.check_certified(self.tol)
         lower, upper = warned_intervals(source, columns, level, self.progress)
-        names = tuple(self.covariates_[j] for j in columns)
         return ConfidenceInterval("profile", level, names, lower, upper)
 
     def _positions(self, parameters: str | Sequence[str] | None) -> Index:

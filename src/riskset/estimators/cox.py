@@ -7,11 +7,17 @@ import numpy as np
 
 from riskset._errors import InputError, NotDefinedError
 from riskset._runtime import Runtime
+from riskset._types import Features
+from riskset.data.design import Design
 from riskset.estimators._inference import HazardModel
 from riskset.estimators._input import ModelInput
 from riskset.model.cox import CoxLoss, Ties
 from riskset.model.exact_ties import ExactTiesLoss
+from riskset.model.loss import Loss
 from riskset.model.penalty import Penalty
+from riskset.solve.firth import fit_by_firth
+from riskset.solve.prox_newton import ResidualReport
+from riskset.solve.result import Solution
 
 __all__ = ["Cox"]
 
@@ -34,6 +40,9 @@ class Cox(HazardModel):
         Method for tied events. Times are tied if they are exactly equal. "exact": the conditional
         likelihood of who has the events of a time, given how many there are. With `strata` in the
         fit, this is conditional logistic regression; see Notes.
+    firth : bool
+        Maximise Firth's penalised likelihood in place of the likelihood; see Notes. The estimate is
+        finite also where that of the likelihood is infinite (separation).
     cause : int or str, optional
         Code or label of the event of interest. All other events are censored (the cause-specific
         hazard). Optional if codes are 0 and 1.
@@ -110,6 +119,16 @@ class Cox(HazardModel):
     rows. Predicted hazards are Breslow's at these coefficients, as in R. There is no robust
     variance, and there are no residuals, bootstrap, cross-validation, `Blocks` or GPU.
 
+    With ``firth=True``, the coefficients maximise the likelihood with Jeffreys' prior,
+
+    .. math:: \ell^*(\beta) = \ell(\beta) + \tfrac{1}{2} \log \det I(\beta)
+
+    with the information I, as in R's ``coxphf``. Standard errors are from the inverse of I at the
+    estimate, profile intervals and the likelihood-ratio test from :math:`\ell^*`, and `objective_`
+    is :math:`-\ell^*(\hat\beta)`. With few events, Wald intervals of such fits are unreliable.
+    "converged" means that the derivative of :math:`\ell^*` is 0, up to `tol`: in general it is not
+    proven to be the highest of several maxima.
+
     See Also
     --------
     riskset.path : solutions for many strengths of the penalty.
@@ -120,6 +139,8 @@ class Cox(HazardModel):
     Breslow (1974), Biometrics 30, 89-99, doi:10.2307/2529620.
     Efron (1977), Journal of the American Statistical Association 72, 557-565,
     doi:10.1080/01621459.1977.10480613.
+    Firth's penalty: Firth (1993), Biometrika 80, 27-38, doi:10.1093/biomet/80.1.27. Heinze and
+    Schemper (2001), Biometrics 57, 114-119, doi:10.1111/j.0006-341X.2001.00114.x.
     Exact ties: Gail, Lubin and Rubinstein (1981), Biometrika 68, 703-707,
     doi:10.1093/biomet/68.3.703.
     Coordinate descent: Genkin, Lewis and Madigan (2007), Technometrics 49, 291-304,
@@ -140,12 +161,14 @@ class Cox(HazardModel):
     """
 
     ties: Ties
+    firth: bool = False
 
     def __init__(
         self,
         penalty: Penalty | None = None,
         *,
         ties: Ties = "breslow",
+        firth: bool = False,
         cause: int | str | None = None,
         reference: Mapping[str, object] | None = None,
         covariate_labels: object = None,
@@ -162,42 +185,60 @@ class Cox(HazardModel):
         return {**super()._options(), "ties": get_args(Ties)}
 
     def _loss(self, data: ModelInput, runtime: Runtime) -> CoxLoss:
+        for option in self._without_robust_variance:
+            _check_has_counts(data, option)
         if self.ties != "exact":
             return CoxLoss(data.outcome, self.ties, runtime)
-        outcome = data.outcome
-        fractions = np.flatnonzero(outcome.weight != np.floor(outcome.weight))
-        if fractions.size:
-            row = int(fractions[0])
-            raise InputError(
-                f"the weight of row {row:,} is {outcome.weight[row]:g}, but with `ties='exact'` "
-                "weights must be whole numbers.",
-                hint="a weight stands for as many equal rows; use `ties='efron'` for other "
-                "weights.",
-            )
-        if outcome.cluster is not None:
-            raise InputError(
-                "`ties='exact'` has no robust variance, which `cluster` asks for: the likelihood "
-                "of tied events is not a sum over rows.",
-                hint="leave out `cluster`, or use `ties='efron'`.",
-            )
-        return ExactTiesLoss(outcome, self.ties, runtime)
+        return ExactTiesLoss(data.outcome, self.ties, runtime)
+
+    @property
+    def _without_robust_variance(self) -> list[str]:
+        """The options, as written, that have no robust variance."""
+        return ["ties='exact'"] * (self.ties == "exact") + ["firth=True"] * self.firth
+
+    def _solve(
+        self, design: Design, loss: Loss, l1: Features, l2: Features, report: ResidualReport
+    ) -> Solution:
+        if not self.firth:
+            return super()._solve(design, loss, l1, l2, report)
+        return fit_by_firth(design, loss, tol=self.tol, max_iter=self.max_iter, report=report)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        if self.ties == "exact":
+        if not isinstance(self.firth, bool):
+            raise InputError(
+                f"`firth` must be True or False, but it is {self.firth!r}.", hint="leave it out."
+            )
+        for option in self._without_robust_variance:
             for name, value in (("solver", "ccd"), ("device", "cuda")):
                 if getattr(self, name) == value:
                     raise InputError(
-                        f"{name}={value!r} does not fit `ties='exact'`.",
-                        hint=f"leave out `{name}`.",
+                        f"{name}={value!r} does not fit `{option}`.", hint=f"leave out `{name}`."
                     )
+        if self.firth and self.ties == "exact":
+            raise InputError(
+                "`firth=True` does not fit `ties='exact'`.", hint="use `ties='efron'`."
+            )
+        if self.firth and self._kind is not None:
+            raise InputError(
+                f"`firth=True` is a penalty itself, but `penalty` is {self.penalty!r}.",
+                hint="leave out one of them.",
+            )
 
     def _check_can_repeat(self, what: str) -> None:
         super()._check_can_repeat(what)
-        if self.ties == "exact":
+        for option in self._without_robust_variance:
             raise InputError(
-                f"{what} is not available for `ties='exact'`.",
-                hint="use `ties='efron'`, which is close to it.",
+                f"{what} is not available for `{option}`.",
+                hint="leave it out, or use a profile interval." if self.firth
+                else "use `ties='efron'`, which is close to it.",
+            )  # fmt: skip
+
+    def _check_has_profile(self, what: str) -> None:
+        if self.firth:
+            raise InputError(
+                f"{what} is not available for `firth=True`.",
+                hint="use `confidence_interval(method='profile')` of the fitted model.",
             )
 
     def _check_has_row_scores(self, what: str) -> None:
@@ -209,8 +250,30 @@ class Cox(HazardModel):
             )
 
     def _block_censoring(self) -> None:
+        if self.firth:
+            raise InputError(
+                "`firth=True` does not fit in blocks.", hint="fit on one machine, or use a penalty."
+            )
         if self.ties != "breslow":
             raise InputError(
                 f"ties={self.ties!r} does not fit in blocks, whose borders may cut a time.",
                 hint="use `ties='breslow'`, or fit on one machine.",
             )
+
+
+def _check_has_counts(data: ModelInput, option: str) -> None:
+    """Refuse what needs a robust variance: weights that are not counts, and clusters."""
+    outcome = data.outcome
+    fractions = np.flatnonzero(outcome.weight != np.floor(outcome.weight))
+    if fractions.size:
+        row = int(fractions[0])
+        raise InputError(
+            f"the weight of row {row:,} is {outcome.weight[row]:g}, but with `{option}` weights "
+            "must be whole numbers.",
+            hint=f"a weight stands for as many equal rows; leave out `{option}` for others.",
+        )
+    if outcome.cluster is not None:
+        raise InputError(
+            f"`{option}` has no robust variance, which `cluster` asks for.",
+            hint=f"leave out `cluster`, or `{option}`.",
+        )

@@ -190,6 +190,7 @@ def profile(
     (0.056, 0.131, 0.206)
     """
     low, high = _checked(parameter, bounds, grid, tolerance, max_points)
+    model._check_has_profile("`riskset.profile`")
     is_fitted = hasattr(model, "coef_")
     model = model if is_fitted else clone(model)
     runtime = model._checked_runtime()

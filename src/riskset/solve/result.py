@@ -59,6 +59,8 @@ class Solution:
         where the estimate is infinite. None if the rows are elsewhere.
     curvature
         What the last step worked with, for those who go on from here.
+    penalized_gain
+        Of Firth's penalised likelihood (`solve.firth`): what it gained from coefficients 0.
     """
 
     coef: Features
@@ -81,6 +83,7 @@ class Solution:
     loss: Loss | None
     notes: tuple[Note, ...] = ()
     curvature: CurvatureModel | None = None
+    penalized_gain: float | None = None
 
     def moved_to(self, coef: Features) -> "Solution":
         """A start with other coefficients: what holds only where the fit ended is left out."""
