@@ -207,3 +207,41 @@ def test_wrong_horizons(run: Run, options: list[str], words: str) -> None:
     assert ended.code == 2
     assert words in ended.err
     assert not Path("k.csv").exists()
+
+
+def test_intervals_bands_and_weights_of_time(run: Run) -> None:
+    rng = np.random.default_rng(2)
+    frame = pd.DataFrame(
+        {"time": rng.integers(1, 40, 80), "event": rng.integers(0, 2, 80), "arm": np.arange(80) % 2}
+    )
+    frame.to_csv("t.csv", index=False)
+    y, common = rs.Surv(frame["time"], frame["event"]), ("curves", "t.csv", "--group", "arm")
+    chosen = ("--interval", "arcsine", "--band", "hall-wellner", "--gamma", 1)
+    ended = run(*common, *chosen, "--times", "5,20", "--out", "c.csv", "--plot", "c.png")
+    assert (ended.code, ended.err) == (0, "")
+    curves = rs.kaplan_meier(y, frame["arm"], interval="arcsine")
+    table = pd.read_csv("c.csv")
+    for name, expected in (("", curves), ("band_", curves.confidence_band("hall-wellner"))):
+        values = expected.to_frame([5, 20], library="pandas")
+        for end in ("lower", "upper"):
+            np.testing.assert_allclose(table[name + end], values[end], rtol=1e-12)
+    test = rs.logrank_test(y, frame["arm"], gamma=1)
+    assert f"chi-square {plain_number(test.statistic)}, df 1" in ended.out
+    assert test.method in ended.out
+    ended = run(*common, "--weighting", "tarone-ware", "--out", "c.csv")
+    assert "Tarone-Ware test" in ended.out
+    frame["event"] = frame["event"] * 2 - (frame["time"] % 2)
+    frame["event"] = frame["event"].clip(0)
+    frame.to_csv("t.csv", index=False)
+    ended = run(*common, "--cause", 1, "--band", "hall-wellner", "--out", "c.csv")
+    assert (ended.code, "--band is for survival curves" in ended.err) == (2, True)
+
+
+def test_weights_that_are_not_counts_have_the_robust_test(run: Run) -> None:
+    rows = "time,event,w,g\n3,1,1,a\n4,1,1.5,b\n5,1,2,a\n6,0,0.5,b\n7,1,2,b\n8,1,1,a\n"
+    Path("t.csv").write_text(rows)
+    ended = run("curves", "t.csv", "--weight", "w", "--group", "g", "--out", "c.csv")
+    y, weight = rs.Surv([3, 4, 5, 6, 7, 8], [1, 1, 1, 0, 1, 1]), [1, 1.5, 2, 0.5, 2, 1]
+    expected = rs.logrank_test(y, list("ababba"), weight=weight)
+    assert expected.is_robust
+    assert f"chi-square {plain_number(expected.statistic)}, df 1" in ended.out

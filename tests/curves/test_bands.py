@@ -209,3 +209,10 @@ def test_refusals() -> None:
         rs.kaplan_meier(rs.Surv([1.0, 2.0], [0, 0])).confidence_band()
     with pytest.raises(rs.InputError, match="between 2.5 and 1.5"):
         curves.confidence_band(start=2.5, end=1.5)
+
+
+def test_a_picture_of_a_band_has_the_p_value_of_a_max_combo_test(rng) -> None:
+    y, group = sample(rng, 80), np.arange(80) % 2
+    curves, test = rs.kaplan_meier(y, group), rs.max_combo_test(y, group)
+    axes = rs.plot.survival_by_group(curves.confidence_band("hall-wellner"), test=test)
+    assert any(text.get_text().startswith("max-combo test: p") for text in axes.texts)

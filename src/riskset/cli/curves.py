@@ -1,9 +1,9 @@
 """``riskset curves``: survival or cumulative incidence by group, as a table and a picture."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from rich.table import Table
@@ -94,6 +94,26 @@ class CurveOptions:
         "Write the restricted means to this .csv or .parquet file.", metavar="FILE", panel=RESULT
     )
     level: float = option("Compute intervals at this confidence level.", 0.95, panel=RESULT)
+    interval: Literal["log-log", "log", "plain", "logit", "arcsine"] = option(
+        "Compute intervals that are symmetric on this scale.", "log-log", panel=RESULT
+    )
+    band: Literal["equal-precision", "hall-wellner"] | None = option(
+        "Add band_lower and band_upper to a table of survival: a simultaneous confidence band, "
+        "which --plot then draws in place of the intervals.",
+        panel=RESULT,
+    )
+    rho: float = option(
+        "Weigh times in the log-rank test by this power of the survival.", 0.0, panel=RESULT
+    )
+    gamma: float = option(
+        "Weigh times in the log-rank test by this power of 1 - survival.", 0.0, panel=RESULT
+    )
+    weighting: Literal["fleming-harrington", "gehan-wilcoxon", "tarone-ware"] = option(
+        "Weigh times in the log-rank test by powers of the survival, the number at risk or its "
+        "root.",
+        "fleming-harrington",
+        panel=RESULT,
+    )
     out: Path = option(
         "Write the curves to this .csv or .parquet file.", ..., metavar="FILE", panel=RESULT
     )
@@ -105,6 +125,27 @@ class CurveOptions:
     )
     quiet: bool = option("Print no summary; warnings are still printed.", False, panel=RESULT)
 
+    @property
+    def logrank(self) -> dict[str, Any]:
+        """How the log-rank test weighs times."""
+        return {"rho": self.rho, "gamma": self.gamma, "weighting": self.weighting}
+
+    def check(self, *, is_survival: bool) -> None:
+        """Refuse options of survival where incidence is estimated."""
+        if is_survival:
+            return
+        for name, default in (
+            ("band", None),
+            ("rho", 0.0),
+            ("gamma", 0.0),
+            ("weighting", "fleming-harrington"),
+        ):
+            if getattr(self, name) != default:
+                raise InputError(
+                    f"--{name} is for survival curves, but the incidence of events is estimated.",
+                    hint="leave it out, or keep one kind of event and leave --cause out.",
+                )
+
 
 @grouped
 def curves(patients: PatientsFile, *, rows: CurveRows, options: CurveOptions) -> None:
@@ -112,7 +153,8 @@ def curves(patients: PatientsFile, *, rows: CurveRows, options: CurveOptions) ->
 
     Incidence is estimated if --cause is given or if there are several kinds of event. The table has
     one row per group and time, with intervals and numbers at risk. Groups are compared by the
-    log-rank test, or by Gray's test of incidence.
+    log-rank test (--rho, --gamma and --weighting let early or late times count more), or by Gray's
+    test of incidence.
     """
     at = None if options.times is None else parsed_times("--times", options.times)
     horizons = _horizons(options, patients)
@@ -123,10 +165,16 @@ def curves(patients: PatientsFile, *, rows: CurveRows, options: CurveOptions) ->
     outcome, group = rows.read(patients, chosen)
     is_survival = chosen is None and np.unique(outcome.event[outcome.weight > 0]).max() <= 1
     estimate = rs.kaplan_meier if is_survival else rs.aalen_johansen
-    result: Any = estimate(outcome, group, level=options.level)
-    columns = _columns(result, at, chosen)
+    options.check(is_survival=is_survival)
+    result: Any = estimate(outcome, group, level=options.level, interval=options.interval)
+    columns, drawn = _columns(result, at, chosen), result
+    if options.band is not None:
+        drawn = result.confidence_band(options.band)
+        limits = _columns(drawn, at, chosen)
+        columns |= {f"band_{end}": limits[end] for end in ("lower", "upper")}
     if options.plot is not None:
-        _draw(options.plot, result, chosen, rows, _test(outcome, group, result, chosen))
+        test = _test(outcome, group, result, chosen, options)
+        _draw(options.plot, drawn, chosen, rows, test)
     write_table(options.out, columns)
     means = None
     if horizons is not None:
@@ -134,7 +182,9 @@ def curves(patients: PatientsFile, *, rows: CurveRows, options: CurveOptions) ->
         if options.rmst_out is not None:
             write_table(options.rmst_out, _mean_columns(means))
     if not options.quiet:
-        _print(patients.name, outcome, group, result, chosen, weighted=rows.weight is not None)
+        tests = () if group is None else tuple(_tests(outcome, group, result, chosen, options))
+        weighted = rows.weight is not None
+        _print(patients.name, outcome, group, result, chosen, tests, weighted=weighted)
         _print_ends(result, at)
         if means is not None:
             _print_means(means)
@@ -192,22 +242,30 @@ def _print_means(means: "rs.RestrictedMeans") -> None:
 
 
 def _test(
-    outcome: "rs.Outcome", group: AnyArray | None, result: Any, cause: Any
+    outcome: "rs.Outcome",
+    group: AnyArray | None,
+    result: Any,
+    cause: Any,
+    options: CurveOptions,
 ) -> "rs.GroupTest | None":
     """The test whose p value a picture has; none where groups cannot be compared."""
     if group is None or np.unique(group[outcome.weight > 0]).size < 2:
         return None
     try:
         is_survival = isinstance(result, rs.KaplanMeier)
-        return _compared(outcome, group, None if is_survival else cause or result.causes[0])
+        one = None if is_survival else cause or result.causes[0]
+        return _compared(outcome, group, one, options)
     except InputError:  # the summary says why
         return None
 
 
-def _compared(outcome: "rs.Outcome", group: AnyArray, cause: Any) -> "rs.GroupTest":
-    """The log-rank test, or Gray's test of a cause."""
+def _compared(
+    outcome: "rs.Outcome", group: AnyArray, cause: Any, options: CurveOptions
+) -> "rs.GroupTest":
+    """A log-rank test, or Gray's test of a cause."""
     if cause is None:
-        return rs.logrank_test(outcome, group, outcome.labels.get(outcome.cause, outcome.cause))
+        event = outcome.labels.get(outcome.cause, outcome.cause)
+        return rs.logrank_test(outcome, group, event, **options.logrank)
     return rs.gray_test(outcome, group, cause)
 
 
@@ -249,11 +307,12 @@ def _print(
     group: AnyArray | None,
     result: Any,
     cause: object,
+    tests: Sequence[tuple[str, str]],
     *,
     weighted: bool,
 ) -> None:
     is_survival = isinstance(result, rs.KaplanMeier)
-    causes = [None] if is_survival else [cause] if cause is not None else result.causes.tolist()
+    causes = _causes(result, cause)
     about = facts()
     n_events = int(np.count_nonzero(outcome.event > 0))
     groups = "" if group is None else f", {counted(len(result), 'group')}"
@@ -263,9 +322,8 @@ def _print(
     absent = int(np.count_nonzero(outcome.weight == 0))
     if absent:
         about.add_row("left out", f"rows of weight 0: {absent:,}")
-    if group is not None:
-        for name, words in _tests(outcome, group, causes):
-            about.add_row(name, words)
+    for name, words in tests:
+        about.add_row(name, words)
     console = output()
     console.print(about)
     console.print()
@@ -287,19 +345,29 @@ def _print_ends(result: Any, at: AnyArray | None) -> None:
     output().print(f"Follow-up ends before the last of the times: {words}. Later rows are empty.")
 
 
-def _tests(outcome: "rs.Outcome", group: AnyArray, causes: list[Any]) -> Iterator[tuple[str, str]]:
+def _causes(result: Any, cause: object) -> list[Any]:
+    """Those of an incidence that are shown; of survival, None."""
+    if isinstance(result, rs.KaplanMeier):
+        return [None]
+    return [cause] if cause is not None else list(result.causes.tolist())
+
+
+def _tests(
+    outcome: "rs.Outcome", group: AnyArray, result: Any, cause: object, options: CurveOptions
+) -> Iterator[tuple[str, str]]:
     """The test of groups for each cause, or why there is none."""
     if np.unique(group[outcome.weight > 0]).size < 2:
         return
-    for cause in causes:
-        name = "log-rank test" if cause is None else f"Gray's test, cause {cause}"
+    for one in _causes(result, cause):
+        name = "log-rank test" if one is None else f"Gray's test, cause {one}"
         try:
-            test = _compared(outcome, group, cause)
+            test = _compared(outcome, group, one, options)
+            name = test.method if one is None else name
         except InputError as error:  # the curves stand all the same
             yield short(name, 40), f"none: {spoken(error.message, COMMAND_LINE)}"
             continue
         p = "p < 0.0001" if test.p_value < 1e-4 else f"p = {plain_number(test.p_value, 3)}"
-        yield short(name, 40), f"chi-square {plain_number(test.statistic)}, df {test.df}, {p}"
+        yield short(name, 60), f"chi-square {plain_number(test.statistic)}, df {test.df}, {p}"
 
 
 def _medians(result: Any, *, weighted: bool) -> Table:

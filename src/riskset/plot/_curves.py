@@ -12,6 +12,7 @@ from riskset.curves._result import C, GroupCurves
 from riskset.curves.aalen_johansen import AalenJohansen, IncidenceCurve
 from riskset.curves.comparison import GroupTest
 from riskset.curves.kaplan_meier import KaplanMeier, SurvivalCurve
+from riskset.curves.max_combo import MaxComboTest
 from riskset.plot._canvas import canvas, styled
 from riskset.plot._curve_axes import (
     MAX_LABEL_LENGTH,
@@ -36,7 +37,7 @@ __all__ = ["draw_curves", "incidence_by_group", "survival_by_group"]
 def survival_by_group(
     result: KaplanMeier | ArmCurves,
     *,
-    test: GroupTest | None = None,
+    test: GroupTest | MaxComboTest | None = None,
     groups: Sequence[object] | None = None,
     labels: Mapping[object, str] | None = None,
     until: float | None = None,
@@ -57,9 +58,11 @@ def survival_by_group(
     Parameters
     ----------
     result : KaplanMeier or ArmCurves
-        Result of `riskset.kaplan_meier` or of `riskset.cohort.survival`.
+        Result of `riskset.kaplan_meier`, of its method `confidence_band`, whose simultaneous bands
+        are then drawn, or of `riskset.cohort.survival`.
     test : GroupTest, optional
-        Result of `riskset.logrank_test`. Its p value is written into the plot.
+        Result of `riskset.logrank_test` or `riskset.max_combo_test`. Its p value is written into
+        the plot.
     groups : sequence of labels, optional
         Groups to draw, in this order. Default: all, sorted; of arms, the target first.
     labels : dict, optional
@@ -371,7 +374,7 @@ def _finish(
     drawn: Sequence[Line],
     axis: TimeAxis,
     rows: Sequence[NumberRow],
-    test: GroupTest | None,
+    test: GroupTest | MaxComboTest | None,
     *,
     medians: bool,
     censor_marks: bool,
@@ -385,7 +388,7 @@ def _finish(
         write_table(axes, rows, axis)
     if test is None:
         return
-    if not isinstance(test, GroupTest):
+    if not isinstance(test, GroupTest | MaxComboTest):
         raise InputError(
             f"`test` must be a GroupTest, but it is {type(test).__name__}.",
             hint="pass riskset.logrank_test(y, group), or riskset.gray_test(y, group).",
