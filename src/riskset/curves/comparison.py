@@ -22,6 +22,7 @@ __all__ = [
     "TestVariance",
     "checked_time_weight",
     "gray_test",
+    "group_counts",
     "group_test",
     "logrank_test",
 ]
@@ -564,12 +565,15 @@ def group_test(
     compared: ComparedRows, found: tuple[float, int], sums: tuple[Rows, Square], method: str
 ) -> GroupTest:
     """The result: chi-square and degrees of freedom, and score and variance of the groups."""
+    counts = group_counts(compared)
+    return GroupTest(*found, compared.rows.labels, *sums, *counts, method, compared.is_robust)
+
+
+def group_counts(compared: ComparedRows) -> tuple[Index, Index]:
+    """Rows and events of the cause in each group; weights count if they are numbers of rows."""
     rows, n_groups = compared.rows, len(compared.rows.labels)
     fails = rows.event == compared.cause
     weight = np.ones_like(rows.weight) if compared.is_robust else rows.weight
-    counts = (
-        np.bincount(rows.group, weight, n_groups),
-        np.bincount(rows.group[fails], weight[fails], n_groups),
-    )
-    n_rows, n_events = (np.rint(count).astype(np.int64) for count in counts)
-    return GroupTest(*found, rows.labels, *sums, n_rows, n_events, method, compared.is_robust)
+    everybody = np.bincount(rows.group, weight, n_groups)
+    failing = np.bincount(rows.group[fails], weight[fails], n_groups)
+    return np.rint(everybody).astype(np.int64), np.rint(failing).astype(np.int64)

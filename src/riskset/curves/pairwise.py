@@ -15,7 +15,7 @@ from riskset.curves.comparison import (
     GroupTest,
     TestVariance,
     checked_time_weight,
-    group_test,
+    group_counts,
 )
 from riskset.curves.followup import split
 from riskset.curves.logrank import ComparedTimes, Weighting, logrank_sums
@@ -153,6 +153,7 @@ def pairwise_logrank_test(
     compared = ComparedRows.read(y, group, cause, (weight, strata, cluster), variance)
     rows, labels = compared.rows, compared.rows.labels
     times = ComparedTimes.build(rows, compared.stratum, compared.cause)
+    n_rows, n_events = group_counts(compared)
     members = split(rows.group, len(labels))
     tests = []
     for j in range(len(labels)):
@@ -160,10 +161,17 @@ def pairwise_logrank_test(
             own = np.concatenate([members[j], members[k]])
             code = np.repeat([0, 1], [members[j].size, members[k].size])
             sums = logrank_sums(times.only(own, code), 2, time_weight, robust=compared.is_robust)
-            pair = rows.take(own)._replace(group=code, labels=(labels[j], labels[k]))
-            found = (sums.score, sums.variance)
-            of_pair = compared._replace(rows=pair)
-            tests.append(group_test(of_pair, sums.statistic(), found, time_weight.name))
+            test = GroupTest(
+                *sums.statistic(),
+                (labels[j], labels[k]),
+                sums.score,
+                sums.variance,
+                n_rows[[j, k]],
+                n_events[[j, k]],
+                time_weight.name,
+                compared.is_robust,
+            )
+            tests.append(test)
     p_values = np.array([test.p_value for test in tests])
     return PairwiseTests(tuple(tests), adjusted_p_values(p_values, adjust), adjust)
 
