@@ -13,6 +13,7 @@ from riskset.cohort.covariate_balance import Balance, balance
 from riskset.cohort.covariate_filter import TidyInfo, tidy
 from riskset.cohort.curves import ArmCurves, gray, incidence, survival
 from riskset.cohort.diagnostics import Diagnostic, Diagnostics, diagnose
+from riskset.cohort.e_values import EValue, e_value
 from riskset.cohort.empirical_null.fit import Null, fit_null_profiles
 from riskset.cohort.empirical_null.posterior import NullPosterior
 from riskset.cohort.empirical_null.regression import ErrorModel
@@ -70,6 +71,7 @@ __all__ = [
     "DiagnosticLimits",
     "Diagnostics",
     "Discrimination",
+    "EValue",
     "ErrorModel",
     "ErrorPosterior",
     "Estimate",
@@ -97,6 +99,7 @@ __all__ = [
     "calibrate",
     "coarsen",
     "diagnose",
+    "e_value",
     "equipoise",
     "expected_se",
     "fit_null_profiles",

@@ -21,6 +21,7 @@ from riskset.results.rows import ControlRow, EstimateRow
 __all__ = [
     "CALIBRATED",
     "EFFECT",
+    "E_VALUES",
     "OF_CONTROL",
     "OF_EFFECT",
     "RATES",
@@ -35,7 +36,8 @@ __all__ = [
 
 EFFECT = ("hr", "hr_lower", "hr_upper", "log_hr", "se", "p", "one_sided_p", "llr")
 CALIBRATED = tuple(f"calibrated_{name}" for name in EFFECT[:-1])
-OF_EFFECT = (*EFFECT, *CALIBRATED, "proportionality_p", "interaction_p")
+E_VALUES = ("e_value", "e_value_limit", "e_value_common")
+OF_EFFECT = (*EFFECT, *CALIBRATED, *E_VALUES, "proportionality_p", "interaction_p")
 """Numbers that reveal an effect or how precise it is."""
 
 OF_CONTROL = (
@@ -141,10 +143,11 @@ def _with_what_reveals(row: Named, hidden: set[str], least: int) -> set[str]:
     for arm in ARMS:
         if f"{arm}_outcomes" in hidden | names_hidden(row):
             # Days times a rate are the outcomes, and so is the detectable ratio less the other arm.
-            found |= {"mdrr", "expected_se", *rates_of(arm)}
+            # Whether the outcome is common bounds their number.
+            found |= {"mdrr", "expected_se", *E_VALUES, *rates_of(arm)}
             few = True
         if f"{arm}_exposures" in hidden and is_small(number(row.get(f"{arm}_exposures")), least):
-            found |= {"mdrr", "expected_se", *rates_of(arm)}
+            found |= {"mdrr", "expected_se", *E_VALUES, *rates_of(arm)}
     # The variance of an unadjusted log ratio is close to 1 / a + 1 / b with a and b outcomes.
     if few_outcomes(row, least) or (few and row.get("role", "main") not in ADJUSTED):
         found |= set(OF_EFFECT)

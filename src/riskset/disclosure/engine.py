@@ -109,7 +109,8 @@ setting, or a result from which no count of people follows."""
 WITHHELD: Mapping[str, tuple[str, ...]] = {
     "arms": arms.RATES,
     "estimates": (
-        *arms.EFFECT, *arms.CALIBRATED, *multiplicity.ADJUSTED_P, *arms.RATES, "interaction_p",
+        *arms.EFFECT, *arms.CALIBRATED, *arms.E_VALUES, *multiplicity.ADJUSTED_P, *arms.RATES,
+        "interaction_p",
     ),
     "absolute_risks": over_time.OF_RISK,
     "restricted_means": over_time.OF_RESTRICTED_MEAN,

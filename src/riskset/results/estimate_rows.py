@@ -57,6 +57,13 @@ class EstimateRow(OfRun, table="estimates"):
     expected_se: float | None = column(
         "derived", "expected standard error if the ratio is 1; may be infinite"
     )
+    e_value: float | None = column("effect", "E-value of the ratio; may be infinite")
+    e_value_limit: float | None = column(
+        "effect", "E-value of the limit closest to 1; 1 if the interval contains 1"
+    )
+    e_value_common: bool | None = column(
+        "effect", "whether the E-values are by the approximation for common outcomes"
+    )
     proportionality_p: float | None = column(
         "effect", "p of the hypothesis that the log hazard ratio is constant in log time", unit="p"
     )

@@ -30,6 +30,7 @@ from riskset.results.rows import (
     ProfilePointRow,
 )
 from riskset.study.cache import StepResult
+from riskset.study.estimate_e_values import with_e_value
 from riskset.study.keys import KEYS
 from riskset.study.propensity_step import (
     coefficient_rows,
@@ -215,7 +216,7 @@ def _row(estimate: Estimate, role: str, label: str) -> EstimateRow:
     events = estimate.target.outcomes + estimate.comparator.outcomes
     n1, n0 = estimate.target.exposures, estimate.comparator.exposures
     names = (field.name for field in dataclasses.fields(EffectColumns))
-    return EstimateRow(
+    row = EstimateRow(
         role=role,
         label=label,
         model=estimate.model,
@@ -237,6 +238,7 @@ def _row(estimate: Estimate, role: str, label: str) -> EstimateRow:
         target_arm=_arm(estimate.target),
         comparator_arm=_arm(estimate.comparator),
     )
+    return with_e_value(row)
 
 
 def _arm(counts: ArmCounts) -> ArmColumns:

@@ -21,6 +21,7 @@ from riskset.results.column_groups import EffectColumns
 from riskset.results.rows import CurveRow, EstimateRow, FollowUpBinRow, IntervalRow, RiskRow
 from riskset.study.data_set_means import matched_means, mean_row, total_variance
 from riskset.study.description_step import DescriptionStep
+from riskset.study.estimate_e_values import with_e_value
 from riskset.study.estimate_step import EstimateStep
 
 __all__ = ["pooled_description", "pooled_estimates"]
@@ -70,14 +71,15 @@ def _pooled_row(rows: Sequence[EstimateRow]) -> EstimateRow:
     row = mean_row(rows).changed(facts | medians | {"n_imputations": len(rows)})
     has_all = all(one.effect.log_hr is not None and one.effect.se is not None for one in rows)
     if status != "ok" or not has_all:
-        return dataclasses.replace(row, effect=EffectColumns())
+        return with_e_value(dataclasses.replace(row, effect=EffectColumns()))
     events = min((r.target_arm.outcomes or 0) + (r.comparator_arm.outcomes or 0) for r in rows)
     pooled = _rubin(
         [one.effect.log_hr for one in rows], [one.effect.se for one in rows], max(1.0, events - 1)
     )
     effect = _effect(pooled, row.interval_level)
-    return dataclasses.replace(
-        row, effect=EffectColumns(**effect), fraction_missing=float(pooled.fraction_missing[0])
+    missing = float(pooled.fraction_missing[0])
+    return with_e_value(
+        dataclasses.replace(row, effect=EffectColumns(**effect), fraction_missing=missing)
     )
 
 

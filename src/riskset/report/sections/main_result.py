@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from riskset._time_units import DAYS_A_YEAR
+from riskset.disclosure.arms import E_VALUES
 from riskset.disclosure.rows import ARMS
 from riskset.report.figures.forest import ForestRow, forest
 from riskset.report.markup import Markup, join
@@ -53,6 +54,7 @@ def collect(part: ReportPart) -> dict[str, Any]:
         },
         "mdrr": main and main.mdrr,
         "restricted_means": restricted_means.collect(part),
+        "e_value": main and {name: main[name] for name in E_VALUES},
         "three": [
             {key: row[key] for key in ("arm", "label", "persons")}
             | {"risk_bound": THREE / row["persons"], "rate_bound": row["rate_upper"]}
@@ -164,6 +166,7 @@ def render(page: Page, content: Facts) -> Markup:
         _estimates_figure(page, tables["estimates"])
         if page.about["status"] == "ok"
         else page.paragraph("result.instead", "warning", reason=page.reason),
+        *_e_value(page, content["e_value"]),
         _detectable(page, content["mdrr"]),
         _risks_table(page, tables["risks"]),
         restricted_means.render(page.under("restricted_means"), content["restricted_means"]),
@@ -230,6 +233,20 @@ def _estimates_figure(page: Page, rows: list[ReportRow]) -> Markup:
         page.table("estimates", say("result.estimates"), columns, rows, highlight="is_main"),
         page.paragraph("result.pooled", "note", n=n_imputations) if n_imputations else None,
     )
+
+
+def _e_value(page: Page, found: Facts | None) -> list[Markup]:
+    """How strong an unmeasured confounder has to be, and what the number does not say."""
+    if found is None or found["e_value"] is None:
+        return []
+    limit = found["e_value_limit"]
+    key = {True: "_inside", False: ""}[limit == 1] if limit is not None else "_alone"
+    words = {"value": significant(found["e_value"]), "limit": significant(limit or 1)}
+    common = ["result.e_value_common"] if found["e_value_common"] else []
+    return [
+        page.paragraph(f"result.e_value{key}", **words),
+        *(page.paragraph(key, "note") for key in (*common, "result.e_value_not")),
+    ]
 
 
 def _detectable(page: Page, mdrr: float | None) -> Markup | None:

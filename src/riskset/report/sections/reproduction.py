@@ -14,8 +14,8 @@ from riskset.results.rows import ConceptRow
 __all__ = ["collect", "render"]
 
 REFERENCES = (
-    "fine", "schoenfeld", "grambsch", "xie", "royston", "andersen", "walker", "austin",
-    "schuemie2014", "schuemie2018", "hripcsak", "strobe", "record", "record_pe",
+    "fine", "schoenfeld", "vanderweele", "grambsch", "xie", "royston", "andersen", "walker",
+    "austin", "schuemie2014", "schuemie2018", "hripcsak", "strobe", "record", "record_pe",
 )  # fmt: skip
 GLOSSARY = (
     "hazard_ratio", "restricted_mean", "equipoise", "smd", "ease", "calibration", "competing",
