@@ -102,7 +102,7 @@ def fit(**parameters: Any) -> Any:
     ("parameters", "words"),
     [
         ({"sample_weight": np.append(np.ones(212), 0.5)}, "weight of row 212 is 0.5"),
-        ({"cluster": np.arange(213)}, "no robust variance"),
+        ({"cluster": np.arange(213)}, "no robust variance for `ties='exact'`"),
         ({"solver": "ccd"}, "solver='ccd'"),
         ({"device": "cuda"}, "device='cuda'"),
     ],

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
@@ -27,6 +28,7 @@ from riskset.estimators._formula import FormulaFits
 from riskset.estimators._input import (
     FittedColumns,
     ModelInput,
+    as_coefficients,
     as_outcome,
     frame_library,
     lift,
@@ -100,6 +102,8 @@ class HazardModelBase(FormulaFits, HazardPredictions, ABC):
         strata: object = None,
         offset: object = None,
         cluster: object = None,
+        *,
+        init: object = None,
     ) -> Self:
         """Fit the model.
 
@@ -121,6 +125,10 @@ class HazardModelBase(FormulaFits, HazardPredictions, ABC):
             Added to the linear predictor.
         cluster : (n,) labels, optional
             Clusters of rows. If given, the robust variance is used.
+        init : (p,) numbers, or mapping of covariate to number, optional
+            Coefficients to start at; covariates that a mapping does not name start at 0. A
+            converged answer does not depend on them beyond `tol`: the objective is convex, and
+            `kkt_` is about the conditions of its minimum. If 0 is better, the fit starts there.
 
         Returns
         -------
@@ -143,17 +151,19 @@ class HazardModelBase(FormulaFits, HazardPredictions, ABC):
             refuse_beside(
                 "Blocks, which bring their own",
                 y=y, sample_weight=sample_weight, strata=strata, offset=offset, cluster=cluster,
+                init=init,
             )  # fmt: skip
             return self._fit_blocks(X)
         started = time.perf_counter()
         runtime = self._checked_runtime()
         data = self._read(X, y, sample_weight, strata, offset, cluster, None)
         l1, l2 = self._strengths(data.design)
+        start = None if init is None else Solution.starting_at(as_coefficients(init, data.design))
         loss = self._loss(data, runtime)
         _ = data.outcome.risk  # sorted here, so that the times below mean what they say
         prepared = time.perf_counter()
         with self._bar() as report:
-            solution = self._solve(data.design, loss, l1, l2, report)
+            solution = self._solve(data.design, loss, l1, l2, start, report)
         done = time.perf_counter()
         self._store(data, loss, solution, is_penalized=bool(l1.any() or l2.any()))
         self._library = frame_library(X)
@@ -162,12 +172,63 @@ class HazardModelBase(FormulaFits, HazardPredictions, ABC):
         return self
 
     def _solve(
-        self, design: Design, loss: Loss, l1: Features, l2: Features, report: ResidualReport
+        self,
+        design: Design,
+        loss: Loss,
+        l1: Features,
+        l2: Features,
+        start: Solution | None,
+        report: ResidualReport,
     ) -> Solution:
         """The estimate."""
         return SOLVERS[self.solver](
-            design, loss, l1, l2, tol=self.tol, max_iter=self.max_iter, report=report
+            design, loss, l1, l2, tol=self.tol, max_iter=self.max_iter, start=start, report=report
         )
+
+    def log_likelihood(
+        self,
+        coef: object,
+        X: object,
+        y: object = None,
+        *,
+        sample_weight: object = None,
+        strata: object = None,
+        offset: object = None,
+    ) -> float:
+        """Compute the log likelihood of given coefficients, without a fit.
+
+        Parameters
+        ----------
+        coef : (p,) numbers, or mapping of covariate to number
+            Finite; covariates that a mapping does not name have the coefficient 0.
+        X, y, sample_weight, strata, offset
+            As for `fit`. If the model is fitted, X must have the columns of the fit.
+
+        Returns
+        -------
+        float
+            Of the likelihood without the penalty; for `FineGray`, the log of the
+            pseudo-likelihood.
+
+        Raises
+        ------
+        InputError
+            If an argument or the data are not valid.
+
+        Examples
+        --------
+        >>> import riskset as rs
+        >>> x, y = [[0.0], [1.0], [0.0]], rs.Surv([1.0, 2.0, 3.0], [1, 1, 0])
+        >>> round(rs.Cox().log_likelihood([0.5], x, y), 6)
+        -1.76961
+        """
+        known = getattr(self, "_columns", None)
+        model = clone(self) if known is None else self
+        runtime = model._checked_runtime()
+        data = model._read(X, y, sample_weight, strata, offset, None, known)
+        values = as_coefficients(coef, data.design)
+        eta = data.design.product(values * data.design.scale, runtime=runtime)
+        return float(model._loss(data, runtime).evaluate(eta + data.outcome.offset).log_likelihood)
 
     def _fit_blocks(self, blocks: Blocks) -> Self:
         """Fit rows that lie elsewhere."""

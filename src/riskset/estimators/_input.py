@@ -15,7 +15,7 @@ from sklearn.utils.validation import validate_data
 
 from riskset._errors import InputError
 from riskset._messages import Note
-from riskset._types import AnyArray, Factors, Rows
+from riskset._types import AnyArray, Factors, Features, Rows, is_number
 from riskset.data.causes import CauseLabels, cause_code, labels_of
 from riskset.data.checks import (
     NUMBERS,
@@ -40,6 +40,7 @@ from riskset.model.references import without_references
 __all__ = [
     "FittedColumns",
     "ModelInput",
+    "as_coefficients",
     "as_offset",
     "as_outcome",
     "as_surv",
@@ -468,3 +469,20 @@ def refuse_beside(what: str, **given: object) -> None:
                 f"`{name}` was given together with {what}.",
                 hint="name the column when the data are read.",
             )
+
+
+def as_coefficients(values: object, design: Design) -> Features:
+    """One coefficient for each column (p,), from an array or a mapping of names to numbers."""
+    if not isinstance(values, Mapping):
+        return as_numbers(values, "coefficients", design.n_features, Places())
+    out = np.zeros(design.n_features)
+    for name, value in values.items():
+        if name not in design.names:
+            raise InputError.unknown_name("covariate", str(name), design.names)
+        if not (is_number(value) and np.isfinite(value)):
+            raise InputError(
+                f"the coefficient of {name!r} must be a finite number, but it is {value!r}.",
+                hint="leave it out for 0.",
+            )
+        out[design.names.index(name)] = value
+    return out

@@ -9,8 +9,10 @@ from riskset._errors import InputError, NotDefinedError
 from riskset._runtime import Runtime
 from riskset._types import Features
 from riskset.data.design import Design
+from riskset.data.outcome import Outcome
 from riskset.estimators._inference import HazardModel
 from riskset.estimators._input import ModelInput
+from riskset.infer.explained_variation import ExplainedVariation, explained_variation
 from riskset.model.cox import CoxLoss, Ties
 from riskset.model.exact_ties import ExactTiesLoss
 from riskset.model.loss import Loss
@@ -100,6 +102,8 @@ class Cox(HazardModel):
         Notes on the data and the result: code, columns, message.
     seconds_ : dict of str to float
         Seconds to prepare and to fit.
+    aic_, bic_ : float
+        Information criteria of unpenalised fits.
     standard_error_, robust_standard_error_ : (n_coefficients,) float64
         NaN if not defined: for penalised fits, and for infinite or unidentified coefficients.
     n_features_in_, feature_names_in_
@@ -186,7 +190,7 @@ class Cox(HazardModel):
 
     def _loss(self, data: ModelInput, runtime: Runtime) -> CoxLoss:
         for option in self._without_robust_variance:
-            _check_has_counts(data, option)
+            _check_has_counts(data.outcome, f"`{option}`")
         if self.ties != "exact":
             return CoxLoss(data.outcome, self.ties, runtime)
         return ExactTiesLoss(data.outcome, self.ties, runtime)
@@ -197,11 +201,107 @@ class Cox(HazardModel):
         return ["ties='exact'"] * (self.ties == "exact") + ["firth=True"] * self.firth
 
     def _solve(
-        self, design: Design, loss: Loss, l1: Features, l2: Features, report: ResidualReport
+        self,
+        design: Design,
+        loss: Loss,
+        l1: Features,
+        l2: Features,
+        start: Solution | None,
+        report: ResidualReport,
     ) -> Solution:
         if not self.firth:
-            return super()._solve(design, loss, l1, l2, report)
-        return fit_by_firth(design, loss, tol=self.tol, max_iter=self.max_iter, report=report)
+            return super()._solve(design, loss, l1, l2, start, report)
+        return fit_by_firth(
+            design, loss, tol=self.tol, max_iter=self.max_iter, start=start, report=report
+        )
+
+    @property
+    def aic_(self) -> float:
+        """Akaike's information criterion, twice (the number of coefficients - log likelihood)."""
+        return 2.0 * (self._n_estimated - float(self.log_likelihood_))
+
+    @property
+    def bic_(self) -> float:
+        """Bayesian information criterion: the log of the number of events takes the place of 2.
+
+        Volinsky and Raftery (2000), Biometrics 56, 256-262, doi:10.1111/j.0006-341X.2000.00256.x.
+        """
+        n = float(np.log(self.n_events_))
+        return n * self._n_estimated - 2.0 * float(self.log_likelihood_)
+
+    @property
+    def _n_estimated(self) -> int:
+        """Number of coefficients that maximise the likelihood."""
+        self._defined("an information criterion")
+        if self.firth:
+            raise NotDefinedError(
+                "an information criterion is not defined for `firth=True`, whose coefficients do "
+                "not maximise the likelihood.",
+                hint="compare the objectives, or models without it.",
+            )
+        return int(np.count_nonzero(~self._not_estimated))
+
+    def explained_variation(
+        self,
+        X: object,
+        y: object = None,
+        *,
+        sample_weight: object = None,
+        strata: object = None,
+        offset: object = None,
+    ) -> ExplainedVariation:
+        r"""Compute how much of the variation of survival the linear predictor explains.
+
+        The linear predictor is calibrated by a Cox model on the given data first, which changes
+        nothing for the data of an unpenalised fit. With its slope b on the normal scores of the
+        linear predictor, its likelihood ratio LR, n rows and d events,
+
+        .. math::
+            D = b \sqrt{8 / \pi}, \quad R^2_D = \frac{b^2}{\pi^2/6 + b^2}, \quad
+            R^2_{CS} = 1 - e^{-LR/n}, \quad R^2_{O'Quigley} = 1 - e^{-LR/d}
+
+        Parameters
+        ----------
+        X, y, sample_weight, strata, offset
+            As for `fit`: the data of the fit, or other data. Weights are whole numbers. The offset
+            is part of the linear predictor.
+
+        Returns
+        -------
+        ExplainedVariation
+            ``d`` (Royston and Sauerbrei's D), ``d_standard_error``, ``r2_d``,
+            ``r2_kent_oquigley``, ``r2_cox_snell``, ``r2_nagelkerke`` and ``r2_oquigley``.
+
+        Raises
+        ------
+        InputError
+            If the data are not valid, or a weight is not a whole number.
+        NotDefinedError
+            If the linear predictor is constant or infinite, or orders all events.
+
+        Notes
+        -----
+        On the data of the fit, the values are optimistic. R's ``royston`` gives the same values for
+        models with Efron's ties and without strata; it leaves strata out.
+
+        References
+        ----------
+        Royston and Sauerbrei (2004), Statistics in Medicine 23, 723-748, doi:10.1002/sim.1621.
+        Kent and O'Quigley (1988), Biometrika 75, 525-534, doi:10.1093/biomet/75.3.525. Nagelkerke
+        (1991), Biometrika 78, 691-692, doi:10.1093/biomet/78.3.691. O'Quigley, Xu and Stare (2005),
+        Statistics in Medicine 24, 479-489, doi:10.1002/sim.1946.
+
+        Examples
+        --------
+        >>> import riskset as rs
+        >>> data = rs.load_rhc()
+        >>> found = rs.Cox().fit(data).explained_variation(data)
+        >>> round(found.d, 2), round(found.r2_d, 2)
+        (1.15, 0.24)
+        """
+        loss, _, index = self._evaluated(X, y, sample_weight, strata, offset, None)
+        _check_has_counts(loss.outcome, "explained variation")
+        return explained_variation(loss, index)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -261,19 +361,18 @@ class Cox(HazardModel):
             )
 
 
-def _check_has_counts(data: ModelInput, option: str) -> None:
+def _check_has_counts(outcome: Outcome, what: str) -> None:
     """Refuse what needs a robust variance: weights that are not counts, and clusters."""
-    outcome = data.outcome
     fractions = np.flatnonzero(outcome.weight != np.floor(outcome.weight))
     if fractions.size:
         row = int(fractions[0])
         raise InputError(
-            f"the weight of row {row:,} is {outcome.weight[row]:g}, but with `{option}` weights "
-            "must be whole numbers.",
-            hint=f"a weight stands for as many equal rows; leave out `{option}` for others.",
+            f"the weight of row {row:,} is {outcome.weight[row]:g}, but for {what} weights must be "
+            "whole numbers.",
+            hint="there, a weight stands for as many equal rows.",
         )
     if outcome.cluster is not None:
         raise InputError(
-            f"`{option}` has no robust variance, which `cluster` asks for.",
-            hint=f"leave out `cluster`, or `{option}`.",
+            f"there is no robust variance for {what}, but `cluster` asks for one.",
+            hint="leave out `cluster`.",
         )

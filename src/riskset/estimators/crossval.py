@@ -154,6 +154,8 @@ class CrossValidated(HazardModel):
         strata: object = None,
         offset: object = None,
         cluster: object = None,
+        *,
+        init: object = None,
     ) -> Self:
         """Choose the penalty by cross-validation, and fit the model with it.
 
@@ -161,6 +163,8 @@ class CrossValidated(HazardModel):
         ----------
         X, y, sample_weight, strata, offset, cluster
             As for `Cox.fit`. All apply in every replicate and in the final fit on all rows.
+        init : None
+            Not available: each fit starts where that of a neighbouring penalty ended.
 
         Returns
         -------
@@ -174,6 +178,11 @@ class CrossValidated(HazardModel):
         """
         started = time.perf_counter()
         runtime = self._checked_runtime()
+        if init is not None:
+            raise InputError(
+                "`init` is not available for cross-validation.",
+                hint="leave it out: each fit starts where that of a neighbouring penalty ended.",
+            )
         self._check_can_repeat("cross-validation")
         settings = CVSettings.take_from(self.get_params(deep=False))
         plan = self._plan()

@@ -170,6 +170,7 @@ def fit_by_firth(
     *,
     tol: float = 1e-8,
     max_iter: int = 200,
+    start: Solution | None = None,
     report: ResidualReport | None = None,
 ) -> Solution:
     """Maximise Firth's penalised likelihood of a Cox model; never raises for want of convergence.
@@ -182,11 +183,12 @@ def fit_by_firth(
     aliased, notes = aliasing.find_aliased(problem, none, none)
     columns = np.flatnonzero(~aliased)
     firth = FirthProblem(problem, columns)
-    start = np.zeros(columns.size)
-    found = firth.maximum(start, np.arange(columns.size), tol, max_iter, report)
+    zero = np.zeros(columns.size)
+    begin = zero if start is None else (start.coef * design.scale)[columns]
+    found = firth.maximum(begin, np.arange(columns.size), tol, max_iter, report)
     if found is None:
         point = problem.null
-        found = FirthMaximum(start, loss.offset, point, point.log_likelihood, np.inf, 0, 1)
+        found = FirthMaximum(zero, loss.offset, point, point.log_likelihood, np.inf, 0, 1)
     beta = np.zeros(design.n_features)
     beta[columns] = found.beta
     if columns.size == 0:
@@ -228,5 +230,5 @@ def fit_by_firth(
         aliased=aliased,
         loss=loss,
         notes=tuple(notes),
-        penalized_gain=found.value - firth.value_at(start),
+        penalized_gain=found.value - firth.value_at(zero),
     )

@@ -89,6 +89,15 @@ class Solution:
         """A start with other coefficients: what holds only where the fit ended is left out."""
         return replace(self, coef=coef, gradient=self.gradient[:0], eta=self.eta[:0])
 
+    @classmethod
+    def starting_at(cls, coef: Features) -> "Solution":
+        """Nothing but coefficients to start a fit at."""
+        none, nan = np.zeros(0), float("nan")
+        return cls(
+            coef, "max_iter", nan, nan, -1, nan, nan, nan, 0, 0, none, none, none,
+            np.zeros(coef.size, dtype=np.int8), (), coef, np.zeros(coef.size, dtype=bool), None,
+        )  # fmt: skip
+
     @property
     def likelihood(self) -> Loss:
         """`loss`, of a fit whose rows are on this machine."""
