@@ -220,7 +220,7 @@ class HazardModelBase(FormulaFits, HazardPredictions, ABC):
         >>> import riskset as rs
         >>> x, y = [[0.0], [1.0], [0.0]], rs.Surv([1.0, 2.0, 3.0], [1, 1, 0])
         >>> round(rs.Cox().log_likelihood([0.5], x, y), 6)
-        -1.76961
+        -1.768454
         """
         known = getattr(self, "_columns", None)
         model = clone(self) if known is None else self
