@@ -184,7 +184,7 @@ def start(people: People, *, allow_weights: bool = False) -> Adjustment:
     Weights and sets, which a further step would undo, raise "AlreadyAdjusted".
     """
     if isinstance(people, Population):
-        everyone = np.ones(people.n_rows)
+        everyone = people.sampling_weight
         first = _count("population", people, everyone > 0)
         return Adjustment("none", None, people, everyone, status=_status(first), attrition=(first,))
     if not isinstance(people, Adjustment):
@@ -210,7 +210,7 @@ def narrowed(
 ) -> Adjustment:
     """An adjustment after further steps, each with the rows that it keeps.
 
-    `changes` are further attributes; without a weight the rows kept weigh 1.
+    `changes` are further attributes; without a weight the rows kept have their sampling weights.
     """
     people = before.population
     attrition = list(before.attrition)
@@ -218,7 +218,8 @@ def narrowed(
     for name, keeps in steps:
         kept = kept & keeps
         attrition.append(_count(name, people, kept, attrition[-1]))
-    given: dict[str, object] = {"weight": kept.astype(np.float64), "estimand": None}
+    weight = np.where(kept, people.sampling_weight, 0.0)
+    given: dict[str, object] = {"weight": weight, "estimand": None}
     given |= {"status": _status(attrition[-1]), "notes": ()} | changes
     given["notes"] = (*before.notes, *given["notes"])  # type: ignore[misc]
     if before.status != "ok":  # what went wrong first is the reason

@@ -289,8 +289,8 @@ def characteristic_lines(
     There is no side after an adjustment that is none.
     """
     is_target = adjustment.population.is_target
-    everybody = np.ones(is_target.size)
-    both = [(balance.before, everybody, False)]
+    people = adjustment.population
+    both = [(balance.before, people.sampling_weight, people.has_sampling_weight)]
     if adjustment.kind != "none":
         both.append((balance.after, adjustment.weight, adjustment.is_weighted))
     sides = tuple(

@@ -10,7 +10,7 @@ from riskset.cohort.adjustment import Adjustment, People, effective_size, narrow
 from riskset.cohort.covariates import as_design, columns_of
 from riskset.cohort.population import block_codes
 from riskset.cohort.settings import Coarsen
-from riskset.cohort.stratification import arm_weights
+from riskset.cohort.stratification import arm_sums, arm_weights
 
 __all__ = ["coarsen"]
 
@@ -80,9 +80,10 @@ def coarsen(
         code = code.reshape(-1).astype(np.int64)
     arm = population.treatment[rows]
     n_strata = int(code.max(initial=-1)) + 1
-    counts = np.bincount(arm * n_strata + code, minlength=2 * n_strata).reshape(2, n_strata)
+    base = population.sampling_weight[rows]
+    counts = arm_sums(arm, code, base, n_strata)
     weight = np.zeros(population.n_rows)
-    weight[rows] = arm_weights(counts.astype(np.int64), settings.estimand)[arm, code]
+    weight[rows] = base * arm_weights(counts, settings.estimand)[arm, code]
     number = np.cumsum((counts > 0).all(axis=0))  # of strata with both arms
     set_id = np.full(population.n_rows, -1, dtype=np.int64)
     set_id[rows] = number[code]

@@ -246,8 +246,9 @@ def balance(
     The variance of a difference with denominator d is, for "counts", :math:`(n_1 + n_0) / (n_1 n_0)
     + smd^2 / (2 (n_1 + n_0 - 2))`; for "weights", :math:`\sum_{arms} \sum u^2 (x - m)^2 / d^2`; for
     "strata", :math:`\sum_s \sum_{arms} (s_{sa}^2 / n_{sa}) (n_s / N)^2 / d^2`. Before adjustment it
-    is "counts". After adjustment, "auto" is "counts" if all rows of an arm have equal weights (also
-    for pairs, ignoring the pairing), "strata" for up to 100 strata, and otherwise "weights".
+    is "counts", or "weights" with sampling weights. After adjustment, "auto" is "counts" if all
+    rows of an arm have equal weights (also for pairs, ignoring the pairing), "strata" for up to 100
+    strata, and otherwise "weights".
 
     Parameters
     ----------
@@ -364,14 +365,18 @@ def _measured(
 ) -> dict[str, Features]:
     """Statistics (p,) of known rows by the names of `Side`, and differences before to after."""
     target = adjustment.population.is_target
-    everyone = known.astype(np.float64)
+    base = adjustment.population.sampling_weight
+    everyone = np.where(known, base, 0.0)
     weights = np.column_stack(
         [np.where(arm, w, 0.0) for w in (everyone, adjustment.weight) for arm in (target, ~target)]
     )
     t0, c0, t1, c1 = arm_moments(design, weights, runtime)
     ks0, ks1 = _distances(design, (t0, c0, t1, c1), weights, runtime)
     n_target, n_comparator = (int(np.count_nonzero(known & arm)) for arm in (target, ~target))
-    counts = [_ones(t0, n_target, design), _ones(c0, n_comparator, design)]
+    if adjustment.population.has_sampling_weight:
+        counts = counts_of_ones(design, (known & target, known & ~target), runtime)
+    else:
+        counts = [_ones(t0, n_target, design), _ones(c0, n_comparator, design)]
     if adjustment.is_weighted:
         counts += counts_of_ones(design, adjustment.arms, runtime)
     else:
@@ -380,6 +385,8 @@ def _measured(
     unit0, unit1 = _denominator(t0, c0), _denominator(t1, c1)
     unit = unit0 if settings.sd == "before" else unit1
     variance0 = _counts_variance(_ratio(t0, c0, unit0), n_target, n_comparator)
+    if adjustment.population.has_sampling_weight:
+        variance0 = _over(t0.squared + c0.squared, unit0)
     if kind == "counts":
         smd = _ratio(t1, c1, unit)
         variance1 = _counts_variance(smd, adjustment.n_target, adjustment.n_comparator)

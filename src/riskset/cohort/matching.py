@@ -150,7 +150,7 @@ def match(people: People, settings: Match, *, within: object = (), X: object = N
     whole = np.rint(position * QUANTUM).astype(np.int64)
     found = _found(Candidates(arm == (not reverse), whole, block, limit, places), settings)
     weight = np.zeros(population.n_rows)
-    weight[rows] = found.weight
+    weight[rows] = found.weight * population.sampling_weight[rows]
     is_constant = bool(settings.caliper) and spread == 0 and rows.size > 0
     notes = (Note("ps_constant", (), CONSTANT),) if is_constant and limit == NO_LIMIT else ()
     estimand: Estimand = "atu" if reverse else "att"

@@ -41,7 +41,8 @@ def fit_outcome(
 
     The stratified and the marginal reading have different estimands. If there are sets, "auto"
     therefore returns both. The marginal reading treats the rows of a set or person as a cluster.
-    "pooled" does the same but counts each kept row once. The "auto" interval is robust with
+    "pooled" does the same but counts each kept row once. With sampling weights, "auto" is the
+    marginal reading. The "auto" interval is robust with
     weights, sets or people who enter twice, and for "finegray". For stratified readings, with a
     penalty, and in all other cases it uses the profile likelihood, which treats weights as numbers
     of people.
@@ -153,8 +154,16 @@ def _readings(adjustment: Adjustment, reading: str) -> list[Reading]:
             f"a stratified reading needs sets, but the adjustment is by {adjustment.kind}.",
             hint="use `reading='marginal'`, or match or stratify.",
         )
+    is_sampled = adjustment.population.has_sampling_weight
+    if is_sampled and reading in ("stratified", "pooled"):
+        raise CohortError(
+            "BadSetting",
+            f"a {reading} reading has no weights, but the population has sampling weights.",
+            hint="use `reading='marginal'`.",
+        )
     if reading == "auto":
-        return ["marginal"] if adjustment.set_id is None else ["stratified", "marginal"]
+        one_reading = adjustment.set_id is None or is_sampled
+        return ["marginal"] if one_reading else ["stratified", "marginal"]
     return [reading]  # type: ignore[list-item]
 
 

@@ -44,11 +44,20 @@ class Population:
     share : number in (0, 1), optional
         Proportion of the target among the people for whom the scores were estimated, if these are
         not all rows. Preference scores are relative to it.
+    sampling_weight : (n,) positive numbers, optional
+        Weights of a survey: how many people of the population a row stands for. They weight the
+        people before and after every adjustment, enter the model of the propensity score, and
+        multiply the weights of the adjustment.
 
     Raises
     ------
     CohortError
-        "BadTreatment", "BadScore", "BadId" or "DuplicateId".
+        "BadTreatment", "BadScore", "BadId", "DuplicateId" or "BadWeight".
+
+    References
+    ----------
+    DuGoff, Schuler and Stuart (2014), Health Services Research 49, 284-303,
+    doi:10.1111/1475-6773.12090, for sampling weights.
 
     Examples
     --------
@@ -62,6 +71,7 @@ class Population:
     person_id: AnyArray
     _score: Rows | None
     _share: float | None
+    _sampling_weight: Rows | None
 
     def __init__(
         self,
@@ -71,6 +81,7 @@ class Population:
         row_id: object = None,
         person_id: object = None,
         share: float | None = None,
+        sampling_weight: object = None,
     ) -> None:
         arms = _arms(treatment)
         n = arms.size
@@ -87,6 +98,7 @@ class Population:
             ("person_id", persons),
             ("_score", values),
             ("_share", share),
+            ("_sampling_weight", _sampling_weights(sampling_weight, n)),
         ):
             object.__setattr__(self, name, array)
 
@@ -135,18 +147,39 @@ class Population:
         """Proportion of the target among the people for whom the scores were estimated."""
         if self._share is not None:
             return self._share
-        return float(self.is_target.mean()) if self.n_rows else float("nan")
+        if not self.n_rows:
+            return float("nan")
+        weight = self.sampling_weight
+        return float(weight[self.is_target].sum() / weight.sum())
+
+    @property
+    def has_sampling_weight(self) -> bool:
+        """Whether rows have sampling weights."""
+        return self._sampling_weight is not None
+
+    @property
+    def sampling_weight(self) -> Rows:
+        """Sampling weights (n,); 1 without any."""
+        return np.ones(self.n_rows) if self._sampling_weight is None else self._sampling_weight
 
     def with_score(self, score: object, share: float | None = None) -> Self:
         """Return the same people with other scores or without scores."""
         return type(self)(
-            self.treatment, score, row_id=self.row_id, person_id=self.person_id, share=share
+            self.treatment,
+            score,
+            row_id=self.row_id,
+            person_id=self.person_id,
+            share=share,
+            sampling_weight=self._sampling_weight,
         )
 
     def take(self, rows: Index) -> Self:
         """Return some of the people, without scores."""
         return type(self)(
-            self.treatment[rows], row_id=self.row_id[rows], person_id=self.person_id[rows]
+            self.treatment[rows],
+            row_id=self.row_id[rows],
+            person_id=self.person_id[rows],
+            sampling_weight=None if self._sampling_weight is None else self._sampling_weight[rows],
         )
 
 
@@ -223,6 +256,23 @@ def _scores(score: object, n: int) -> Rows:
                 details={"rows": np.flatnonzero(bad)[:3].tolist(), "count": int(bad.sum())},
             )
     return as_numbers(score, "score", n, Places())
+
+
+def _sampling_weights(weight: object, n: int) -> Rows | None:
+    if weight is None:
+        return None
+    try:
+        array = as_numbers(weight, "sampling_weight", n, Places())
+    except InputError as error:
+        raise CohortError("BadWeight", error.message, hint=error.hint) from None
+    bad = ~(array > 0)
+    if bad.any():
+        raise CohortError(
+            "BadWeight",
+            f"`sampling_weight` must be above 0, but {_first(bad, array)}.",
+            hint="leave rows without a weight out.",
+        )
+    return array
 
 
 def _ids(values: object, name: str, n: int) -> AnyArray:

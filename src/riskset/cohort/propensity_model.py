@@ -60,7 +60,8 @@ def propensity_score(
         + \sum_j f_j (\lambda_1 |\beta_j| + \tfrac12 \lambda_2 \beta_j^2), \qquad
         \eta_i = b + x_i'\beta
 
-    The intercept is not penalised. The function does not use outcomes.
+    Sampling weights of the population, divided by their mean, multiply the terms of the sum. The
+    intercept is not penalised. The function does not use outcomes.
 
     The score of the cross-validation is the log likelihood of the held-out people. Rows of a person
     who enters twice stay in one fold. Covariates that nearly determine the treatment may record the
@@ -180,7 +181,9 @@ def _for_everybody(
 ) -> PropensityScore:
     """A model of some rows, applied to all; where it is of a sample, the intercept corrected."""
     kept, target = everybody.kept, everybody.population.is_target
-    share, sampled = float(target[kept].mean()) if kept.any() else np.nan, target[rows]
+    base = everybody.population.sampling_weight
+    share = float(base[kept & target].sum() / base[kept].sum()) if kept.any() else np.nan
+    sampled = float(base[rows] @ target[rows] / base[rows].sum()) if rows.size else np.nan
     score, log_odds = None, np.full(kept.size, np.nan)
     intercept = found.intercept
     if np.isfinite(found.logit).all() and rows.size:
@@ -191,7 +194,7 @@ def _for_everybody(
         log_odds = found.intercept + design.dot(found.coef[used], columns)
         own = found.score
         log_odds[rows] = np.where((own > 0) & (own < 1), found.logit, (2 * own - 1) * np.inf)
-        correction = float(logit(np.array([share]))[0] - logit(np.array([sampled.mean()]))[0])
+        correction = float(logit(np.array([share]))[0] - logit(np.array([sampled]))[0])
         log_odds, intercept = log_odds + correction, intercept + correction
         score = expit(log_odds)
     population = everybody.population.with_score(score, share)
@@ -226,7 +229,10 @@ class _Task:
         target, design = self.people.is_target, self.covariates.design
         if target.all() or not target.any():
             return self._nothing("one_arm_empty")
-        problem = Problem.prepare(design, LogisticLoss.of(target, self.runtime))
+        weight = None
+        if self.people.has_sampling_weight:
+            weight = self.people.sampling_weight / self.people.sampling_weight.mean()
+        problem = Problem.prepare(design, LogisticLoss.of(target, self.runtime, weight=weight))
         if not problem.informative.any():
             return self._nothing("no_covariates")
         cv, start = None, None

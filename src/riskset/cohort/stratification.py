@@ -9,7 +9,7 @@ from riskset.cohort.adjustment import Adjustment, Estimand, People, narrowed, st
 from riskset.cohort.population import block_codes
 from riskset.cohort.settings import Stratify
 
-__all__ = ["arm_weights", "stratify"]
+__all__ = ["arm_sums", "arm_weights", "stratify"]
 
 ESTIMAND: dict[str, Estimand] = {"all": "ate", "target": "att", "comparator": "atu"}
 
@@ -74,9 +74,11 @@ def stratify(people: People, settings: Stratify, *, within: object = ()) -> Adju
         n_strata += edges.size + 1
         breaks.append(edges.tolist())
     kind = settings.weighting or ESTIMAND[base]
-    counts = _counts(set_id[kept], population.treatment[kept], n_strata)
+    arm, base = population.treatment[kept], population.sampling_weight[kept]
+    counts = _counts(set_id[kept], arm, n_strata)
+    sums = arm_sums(arm, set_id[kept] - 1, base, n_strata)
     weight = np.zeros(population.n_rows)
-    weight[kept] = arm_weights(counts, kind)[population.treatment[kept], set_id[kept] - 1]
+    weight[kept] = base * arm_weights(sums, kind)[arm, set_id[kept] - 1]
     set_id[weight == 0] = -1
     lacking = (counts == 0).any(axis=0) & (counts.sum(axis=0) > 0)
     left = int(np.count_nonzero((counts > 0).all(axis=0)))
@@ -112,10 +114,16 @@ def _counts(set_id: Index, treatment: Index, n_strata: int) -> Index:
     return flat.reshape(2, n_strata).astype(np.int64)
 
 
-def arm_weights(counts: Index, kind: str) -> Rows:
+def arm_sums(arm: Index, stratum: Index, weight: Rows, n_strata: int) -> Rows:
+    """Sums of weights by arm and stratum 0, 1, ... (2, n_strata)."""
+    flat = np.bincount(arm * n_strata + stratum, weight, minlength=2 * n_strata)
+    return flat.reshape(2, n_strata).astype(np.float64)
+
+
+def arm_weights(counts: Index | Rows, kind: str) -> Rows:
     """Weight by arm and stratum (2, n_strata); 0 for strata that lack an arm.
 
-    `counts` are numbers of comparators, then of targets.
+    `counts` are numbers, or sums of weights, of comparators, then of targets.
     """
     wanted = {"ate": counts.sum(axis=0), "att": counts[1], "atu": counts[0], "equal": 1}[kind]
     out = np.zeros(counts.shape)

@@ -131,14 +131,15 @@ def weight(people: People, settings: Weight, *, X: object = None) -> Adjustment:
     _check_positivity(score, target, estimand)
     own = _weights(np.clip(score, SMALLEST, 1 - SMALLEST), target, estimand)
     if stabilise and (estimand == "ate" or (estimand == "att" and stabilise == "cohortmethod")):
-        share = target.mean() if target.size else np.nan
+        base = population.sampling_weight[kept]
+        share = base[target].sum() / base.sum() if target.size else np.nan
         own *= np.where(target, share, 1 - share)
     cap = _cap(settings, own)
     details: dict[str, object] = dict(before.details)
     if cap is not None:
         details |= {"cap": cap, "n_truncated": int(np.count_nonzero(own > cap))}
         own = np.minimum(own, cap)
-    return _weighted(before, own, settings, details)
+    return _weighted(before, own * population.sampling_weight[kept], settings, details)
 
 
 def _weighted(
@@ -166,7 +167,7 @@ def _weighted(
 def _balancing(before: Adjustment, settings: Weight, X: object) -> Adjustment:
     """Weights that balance the covariates exactly."""
     people, rows = before.population, np.flatnonzero(before.kept)
-    target, base = people.is_target[rows], np.ones(rows.size)
+    target, base = people.is_target[rows], people.sampling_weight[rows]
     whole = _terms(X, settings, people.n_rows)
     if before.status != "ok":
         return _weighted(before, base, settings, dict(before.details))
@@ -178,7 +179,7 @@ def _balancing(before: Adjustment, settings: Weight, X: object) -> Adjustment:
     if settings.method == "cbps" and settings.estimand == "ate":
         intercept, coef = balancing_score(replace(everybody, design=design), target, base)
         eta = intercept + everybody.product(coef)
-        own = 1.0 + np.exp(np.where(target, -eta[rows], eta[rows]))
+        own = base * (1.0 + np.exp(np.where(target, -eta[rows], eta[rows])))
         return _weighted(_with_logits(before, eta), own, settings, details)
     own = base.copy()
     for arm, name in ((target, "target"), (~target, "comparator")):
@@ -192,7 +193,7 @@ def _balancing(before: Adjustment, settings: Weight, X: object) -> Adjustment:
         if settings.method == "cbps":
             odds = wanted.product(coef)  # of the other arm, but for a constant
             first = int(np.argmax(own * arm))
-            odds += np.log(own[first]) - odds[rows[first]]
+            odds += np.log(own[first] / base[first]) - odds[rows[first]]
             before = _with_logits(before, odds if name == "comparator" else -odds)
     return _weighted(before, own, settings, details)
 
@@ -220,7 +221,9 @@ def _terms(X: object, settings: Weight, n_rows: int) -> Design:
 
 def _with_logits(before: Adjustment, eta: Rows) -> Adjustment:
     """With the scores of everybody."""
-    share = float(before.population.is_target[before.kept].mean())
+    people, kept = before.population, before.kept
+    base = people.sampling_weight
+    share = float(base[kept & people.is_target].sum() / base[kept].sum())
     return replace(before, population=before.population.with_score(expit(eta), share))
 
 
