@@ -56,7 +56,12 @@ HOMES = {
     **dict.fromkeys(
         ("sqlglot", "keyring", "adbc_driver_postgresql", "adbc_driver_manager"), ("warehouse/",)
     ),
-    "sklearn": ("estimators", "imputation/", "ohdsi/results_ids.py"),
+    "sklearn": (
+        "estimators",
+        "imputation/",
+        "cohort/several_treatments.py",
+        "ohdsi/results_ids.py",
+    ),
     "threadpoolctl": ("_runtime.py",),
     "joblib": ("engine.py",),
     "cloudpickle": ("engine.py",),

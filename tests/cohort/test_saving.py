@@ -53,6 +53,9 @@ def small_study():
         "Diagnostics": rs.cohort.diagnose(balance=balance, mdrr=np.inf, equipoise=0.4),
         "Controls": known,
         "CalibratedEstimates": rs.cohort.calibrate(known, [0.3, np.nan], [0.1, 0.2]),
+        "TreatmentWeights": rs.cohort.weight_treatments(np.arange(len(x)) % 3, x[:, :1]),
+        "full": rs.cohort.match(people, method="full"),
+        "balanced": rs.cohort.weight(people, "att", method="entropy", X=x[:, :1]),
         "weights": rs.cohort.weight(people, "ate", truncate="p99"),
         "strata": rs.cohort.stratify(people, 4),
     }

@@ -37,12 +37,14 @@ from riskset.cohort.settings import (
     Match,
     OutcomeModel,
     PropensityModel,
+    SeveralTreatments,
     Stratify,
     Table1Options,
     Tidy,
     Trim,
     Weight,
 )
+from riskset.cohort.several_treatments import TreatmentWeights, weight_treatments
 from riskset.cohort.sharing import (
     share_balance,
     share_curves,
@@ -84,6 +86,7 @@ __all__ = [
     "PropensityModel",
     "PropensityScore",
     "RiskDifference",
+    "SeveralTreatments",
     "Step",
     "Stratify",
     "Subgroup",
@@ -91,6 +94,7 @@ __all__ = [
     "Table1Options",
     "Tidy",
     "TidyInfo",
+    "TreatmentWeights",
     "Trim",
     "Weight",
     "attrition",
@@ -131,4 +135,5 @@ __all__ = [
     "tidy",
     "trim",
     "weight",
+    "weight_treatments",
 ]

@@ -16,6 +16,7 @@ from riskset.cohort.overlap import Discrimination
 from riskset.cohort.propensity_result import PropensityScore
 from riskset.cohort.restricted_means import ArmRestrictedMeans
 from riskset.cohort.risks import RiskDifference
+from riskset.cohort.several_treatments import TreatmentWeights
 from riskset.curves.aalen_johansen import IncidenceCurve
 from riskset.curves.comparison import GroupTest
 from riskset.curves.kaplan_meier import SurvivalCurve
@@ -43,6 +44,7 @@ CLASSES = classes_of(
     RiskDifference,
     SurvivalCurve,
     TidyInfo,
+    TreatmentWeights,
 )
 """What a folder may hold: these results, and the results and settings in their fields."""
 

@@ -23,6 +23,7 @@ __all__ = [
     "Match",
     "OutcomeModel",
     "PropensityModel",
+    "SeveralTreatments",
     "Stratify",
     "Table1Options",
     "Tidy",
@@ -443,6 +444,41 @@ class Weight(Settings):
                     f"`{name}` would change weights that balance covariates exactly.",
                     "leave it out.",
                 )
+
+
+@settings
+class SeveralTreatments(Settings):
+    """Weights for several treatments.
+
+    Examples
+    --------
+    >>> import riskset as rs
+    >>> settings = rs.cohort.SeveralTreatments(estimand="ate")
+    >>> rs.cohort.weight_treatments(["a", "b"], settings, score=[[0.5, 0.5], [0.2, 0.8]]).weight
+    array([2.  , 1.25])
+    """
+
+    estimand: Literal["ate", "att", "ato"] = setting("the population of the effect", "ato")
+    target: int | str | None = setting("the treatment whose people att is about", None)
+    method: Literal["score", "entropy"] = setting(
+        "score: by generalised propensity scores; entropy: entropy balancing", "score"
+    )
+
+    def contradictions(self) -> Iterator[InputError]:
+        """A target is of one estimand, and entropy balancing has no overlap population."""
+        if (self.estimand == "att") != (self.target is not None):
+            yield bad_setting(
+                "target",
+                "`target` is needed for the estimand att, and for no other.",
+                "give both, or none of them.",
+            )
+        if self.method == "entropy" and self.estimand == "ato":
+            yield bad_setting(
+                "estimand",
+                "entropy balancing has no estimand 'ato'.",
+                "use ate or att.",
+                value=self.estimand,
+            )
 
 
 @settings

@@ -74,11 +74,11 @@ def stratify(people: People, settings: Stratify, *, within: object = ()) -> Adju
         n_strata += edges.size + 1
         breaks.append(edges.tolist())
     kind = settings.weighting or ESTIMAND[base]
-    arm, base = population.treatment[kept], population.sampling_weight[kept]
+    arm, sampled = population.treatment[kept], population.sampling_weight[kept]
     counts = _counts(set_id[kept], arm, n_strata)
-    sums = arm_sums(arm, set_id[kept] - 1, base, n_strata)
+    sums = arm_sums(arm, set_id[kept] - 1, sampled, n_strata)
     weight = np.zeros(population.n_rows)
-    weight[kept] = base * arm_weights(sums, kind)[arm, set_id[kept] - 1]
+    weight[kept] = sampled * arm_weights(sums, kind)[arm, set_id[kept] - 1]
     set_id[weight == 0] = -1
     lacking = (counts == 0).any(axis=0) & (counts.sum(axis=0) > 0)
     left = int(np.count_nonzero((counts > 0).all(axis=0)))

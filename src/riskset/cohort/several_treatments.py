@@ -1,0 +1,311 @@
+"""Weights for several treatments, from generalised propensity scores or by entropy balancing."""
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from riskset._errors import CohortError, InputError, counted
+from riskset._keywords import takes
+from riskset._runtime import Runtime
+from riskset._settings import bad_setting
+from riskset._types import AnyArray, Index, Matrix, Rows
+from riskset.cohort.adjustment import Adjustment, Estimand, effective_size, narrowed, start
+from riskset.cohort.balancing_weights import Standardised, means_of, tilted
+from riskset.cohort.covariate_balance import balance
+from riskset.cohort.covariates import as_design
+from riskset.cohort.population import Population
+from riskset.cohort.settings import SeveralTreatments
+from riskset.data.checks import Places
+from riskset.data.design import Design
+from riskset.data.frame import data_frame
+from riskset.data.labels import typed_labels
+
+__all__ = ["TreatmentWeights", "weight_treatments"]
+
+POSITIVE = 1e-10
+"""A person nearer than this to certainty has no like in another arm."""
+
+AT_OPTIMUM = 1e-6
+"""Largest mean residual times a standardised covariate of a fit that converged."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TreatmentWeights:
+    """Result of `weight_treatments`.
+
+    Attributes
+    ----------
+    treatments : tuple
+        The k treatments in sorted order.
+    code : (n,) int64
+        Place of each row's treatment in `treatments`.
+    score : (n, k) float64 or None
+        Generalised propensity scores. None for entropy balancing.
+    weight : (n,) float64
+    estimand : {"ate", "att", "ato"}
+
+    Examples
+    --------
+    >>> import riskset as rs
+    >>> score = [[0.5, 0.25, 0.25], [0.2, 0.4, 0.4], [0.25, 0.5, 0.25]]
+    >>> found = rs.cohort.weight_treatments(["a", "b", "c"], score=score)
+    >>> found
+    TreatmentWeights(ato: 1 a, 1 b, 1 c)
+    >>> found.weight
+    array([0.2 , 0.25, 0.4 ])
+    """
+
+    treatments: tuple[object, ...]
+    code: Index
+    score: Matrix | None
+    weight: Rows
+    estimand: Estimand
+
+    def effective_sizes(self) -> dict[object, float]:
+        """Return Kish's effective sample size of each treatment."""
+        return {
+            name: effective_size(self.weight[self.code == k])
+            for k, name in enumerate(self.treatments)
+        }
+
+    def rows(self, target: object, comparator: object) -> Index:
+        """Return the rows that have one of two treatments."""
+        pair = [self._place(name) for name in (target, comparator)]
+        return np.flatnonzero(np.isin(self.code, pair))
+
+    def pair(self, target: object, comparator: object) -> Adjustment:
+        """Return the weights of two treatments, for `balance`, curves and `fit_outcome`.
+
+        Its population are the `rows` of the two, so outcomes and covariates are those of these
+        rows.
+        """
+        rows = self.rows(target, comparator)
+        people = Population((self.code[rows] == self._place(target)).astype(np.int64), row_id=rows)
+        return narrowed(
+            start(people), "weighting", [], weight=self.weight[rows], estimand=self.estimand
+        )
+
+    def balance(self, X: object, library: str | None = None) -> Any:
+        """Return a data frame with the balance of every covariate between each two treatments.
+
+        Its columns are ``target``, ``comparator`` and those of `Balance.to_frame`.
+        """
+        design = as_design(X, self.code.size)
+        parts = [
+            self._of_pair(design, one, other)
+            for one, other in itertools.combinations(self.treatments, 2)
+        ]
+        return data_frame(
+            {name: np.concatenate([p[name] for p in parts]) for name in parts[0]}, library
+        )
+
+    def _of_pair(self, design: Design, one: object, other: object) -> dict[str, AnyArray]:
+        found = balance(design.take_rows(self.rows(one, other)), self.pair(one, other)).columns()
+        size = design.n_features
+        names = {
+            name: np.full(size, value) for name, value in (("target", one), ("comparator", other))
+        }
+        first = next(iter(found))  # labels the rows
+        return {first: found[first]} | names | found
+
+    def _place(self, name: object) -> int:
+        if name not in self.treatments:
+            raise InputError.unknown_name("treatment", name, self.treatments)
+        return self.treatments.index(name)
+
+    def __repr__(self) -> str:
+        sizes = np.bincount(self.code, minlength=len(self.treatments)).tolist()
+        listed = ", ".join(f"{n:,} {k}" for n, k in zip(sizes, self.treatments, strict=True))
+        return f"TreatmentWeights({self.estimand}: {listed})"
+
+
+@takes(SeveralTreatments)
+def weight_treatments(
+    treatment: object,
+    X: object = None,
+    *,
+    settings: SeveralTreatments,
+    score: object = None,
+) -> TreatmentWeights:
+    r"""Weight people of several treatments so that all arms resemble the same population.
+
+    With the generalised propensity scores :math:`e_k(x) = P(A = k \mid x)`, the weight of a person
+    with treatment a is
+
+    =========== ==================================================
+    estimand    weight
+    =========== ==================================================
+    "ate"       :math:`1 / e_a`
+    "att"       :math:`e_t / e_a`, with the treatment t of `target`
+    "ato"       :math:`(1 / e_a) / \sum_k (1 / e_k)`
+    =========== ==================================================
+
+    The scores are those of a multinomial logistic regression of the treatment on the covariates by
+    maximum likelihood, or given. ``method="entropy"`` needs no scores: it takes, in each arm, the
+    weights closest to equal ones with which the covariates have the means of everybody ("ate") or
+    of the target ("att").
+
+    Parameters
+    ----------
+    treatment : (n,) labels
+    X : Design, data frame, matrix or array (n, p), optional
+        Covariates, unless scores are given.
+    settings : SeveralTreatments
+    score : (n, k) numbers in (0, 1), optional
+        Scores in the order of the sorted treatments; each row adds up to 1.
+
+    Returns
+    -------
+    TreatmentWeights
+
+    Raises
+    ------
+    CohortError
+        "BadTreatment", "BadScore", "BadSetting" or "BadCovariates"; "Positivity" if a treatment was
+        practically impossible for a person, or the regression did not converge; "NoBalance" as in
+        `weight`.
+
+    References
+    ----------
+    Li and Li (2019), Annals of Applied Statistics 13, 2389-2415, doi:10.1214/19-AOAS1282.
+    Imbens (2000), Biometrika 87, 706-710, doi:10.1093/biomet/87.3.706.
+
+    Examples
+    --------
+    >>> import riskset as rs
+    >>> treatment = ["a", "b", "c"] * 4
+    >>> x = [[0], [1], [1], [1], [0], [0], [1], [1], [0], [0], [0], [1]]
+    >>> found = rs.cohort.weight_treatments(treatment, x, estimand="ate")
+    >>> found.weight.round(2)[:3]
+    array([3., 3., 3.])
+    """
+    levels, code = _levels(treatment)
+    target = None
+    if settings.estimand == "att":
+        if settings.target not in levels:
+            raise InputError.unknown_name("treatment", settings.target, levels)
+        target = levels.index(settings.target)
+    if settings.method == "entropy":
+        design = _covariates(X, code.size)
+        weight = _by_entropy(design, code, len(levels), target)
+        return TreatmentWeights(levels, code, None, weight, settings.estimand)
+    if score is None:
+        scores = _fitted(_covariates(X, code.size), code, len(levels))
+    else:
+        scores = _given(score, (code.size, len(levels)))
+    own = scores[np.arange(code.size), code]
+    _check_positivity(own, scores, settings.estimand)
+    if settings.estimand == "ate":
+        weight = 1.0 / own
+    elif target is not None:
+        weight = scores[:, target] / own
+    else:
+        weight = 1.0 / (own * (1.0 / scores).sum(axis=1))
+    return TreatmentWeights(levels, code, scores, weight, settings.estimand)
+
+
+def _levels(treatment: object) -> tuple[tuple[object, ...], Index]:
+    try:
+        values, missing = typed_labels(treatment, "`treatment`", Places())
+    except InputError as error:
+        raise CohortError("BadTreatment", error.message, hint=error.hint) from None
+    if missing.any():
+        raise CohortError(
+            "BadTreatment",
+            f"`treatment` must not be missing, but it is in {counted(int(missing.sum()), 'row')}.",
+            hint="leave these rows out.",
+        )
+    levels, code = np.unique(values, return_inverse=True)
+    if levels.size < 2:
+        raise CohortError(
+            "BadTreatment",
+            f"`treatment` must have two or more levels, but it has {levels.size}.",
+            hint="pass the treatment of each row.",
+        )
+    return tuple(levels.tolist()), code.reshape(-1).astype(np.int64)
+
+
+def _covariates(X: object, n_rows: int) -> Design:
+    if X is None:
+        raise bad_setting(
+            "X", "`X` was not given.", hint="pass covariates, or the scores of a model as `score`."
+        )
+    return as_design(X, n_rows)
+
+
+def _given(score: object, shape: tuple[int, int]) -> Matrix:
+    scores = np.asarray(score, dtype=np.float64)
+    if scores.shape != shape:
+        raise CohortError(
+            "BadScore",
+            f"`score` must have the shape {shape}, a column for each treatment, but it has "
+            f"{scores.shape}.",
+            hint="pass scores in the order of the sorted treatments.",
+        )
+    if not ((scores >= 0) & (scores <= 1)).all() or not np.allclose(scores.sum(axis=1), 1.0):
+        raise CohortError(
+            "BadScore",
+            "`score` must be probabilities that add up to 1 in each row.",
+            hint="check the model that made them.",
+        )
+    return scores
+
+
+def _fitted(design: Design, code: Index, n_levels: int) -> Matrix:
+    """Scores (n, k) of a multinomial logistic regression."""
+    from sklearn.linear_model import LogisticRegression
+
+    x = design.to_dense()
+    spread = x.std(axis=0)
+    z = (x - x.mean(axis=0))[:, spread > 0] / spread[spread > 0]
+    if not z.shape[1]:
+        return np.tile(np.bincount(code, minlength=n_levels) / code.size, (code.size, 1))
+    model = LogisticRegression(C=np.inf, solver="newton-cholesky", max_iter=200, tol=1e-10)
+    scores = np.asarray(model.fit(z, code).predict_proba(z))
+    if scores.shape[1] != n_levels:  # of two treatments there is one column in some versions
+        scores = np.column_stack([1.0 - scores[:, -1], scores[:, -1]])
+    residual = (code[:, None] == np.arange(n_levels)) - scores
+    if np.abs(z.T @ residual).max() > AT_OPTIMUM * code.size:
+        raise CohortError(
+            "Positivity",
+            "the regression of the treatment on the covariates did not converge: covariates may "
+            "determine the treatment of some people.",
+            hint="leave out covariates that record the treatment, or pass scores of a penalised "
+            "model as `score`.",
+        )
+    return scores
+
+
+def _check_positivity(own: Rows, scores: Matrix, estimand: str) -> None:
+    low = scores.min(axis=1) if estimand == "ato" else own
+    n = int(np.count_nonzero(low < POSITIVE))
+    if n:
+        raise CohortError(
+            "Positivity",
+            f"weights would be infinite or nearly so for {counted(n, 'person')}, for whom a "
+            "treatment was practically impossible.",
+            hint="leave these people out, and look for covariates that determine the treatment.",
+            details={"count": n},
+        )
+
+
+def _by_entropy(design: Design, code: Index, n_levels: int, target: int | None) -> Rows:
+    runtime = Runtime.select()
+    base = np.ones(code.size)
+    everybody, unit = means_of(design, base, runtime)
+    like = base if target is None else (code == target).astype(np.float64)
+    wanted = means_of(design, like, runtime)[0] if target is not None else everybody
+    weight = base.copy()
+    for k, rows in _arms(code, n_levels):
+        if k != target:
+            part = Standardised(design.take_rows(rows), wanted, unit, runtime)
+            weight[rows] = tilted(part, base[rows], f"treatment {k + 1}")[0] * like.sum()
+    return weight
+
+
+def _arms(code: Index, n_levels: int) -> Iterator[tuple[int, Index]]:
+    for k in range(n_levels):
+        yield k, np.flatnonzero(code == k)
