@@ -21,7 +21,7 @@ from riskset.cohort.empirical_null.regression_posterior import ErrorPosterior
 from riskset.cohort.estimate import Estimate, LikelihoodProfile, Subgroup
 from riskset.cohort.matching import match
 from riskset.cohort.outcome_model import fit_outcome
-from riskset.cohort.outcomes import expected_se, followup, mdrr
+from riskset.cohort.outcomes import followup
 from riskset.cohort.overlap import Discrimination, auc, equipoise, preference_score
 from riskset.cohort.population import Population
 from riskset.cohort.propensity_model import propensity_score
@@ -29,6 +29,15 @@ from riskset.cohort.propensity_result import PropensityScore
 from riskset.cohort.reporting import report
 from riskset.cohort.restricted_means import ArmRestrictedMeans, restricted_mean
 from riskset.cohort.risks import RiskDifference, risk_difference
+from riskset.cohort.sample_size import (
+    RequiredPeople,
+    event_probability,
+    expected_se,
+    mdrr,
+    power,
+    required_events,
+    required_people,
+)
 from riskset.cohort.saving import load, save
 from riskset.cohort.settings import (
     BalanceOptions,
@@ -85,6 +94,7 @@ __all__ = [
     "Population",
     "PropensityModel",
     "PropensityScore",
+    "RequiredPeople",
     "RiskDifference",
     "SeveralTreatments",
     "Step",
@@ -105,6 +115,7 @@ __all__ = [
     "diagnose",
     "e_value",
     "equipoise",
+    "event_probability",
     "expected_se",
     "fit_null_profiles",
     "fit_outcome",
@@ -115,9 +126,12 @@ __all__ = [
     "load",
     "match",
     "mdrr",
+    "power",
     "preference_score",
     "propensity_score",
     "report",
+    "required_events",
+    "required_people",
     "restrict",
     "restricted_mean",
     "risk_difference",

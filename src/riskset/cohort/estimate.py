@@ -10,7 +10,8 @@ from riskset._messages import Note
 from riskset._types import AnyArray, Features, Rows
 from riskset.cohort.adjustment import Estimand
 from riskset.cohort.covariates import coefficient_frame
-from riskset.cohort.outcomes import ArmCounts, mdrr
+from riskset.cohort.outcomes import ArmCounts
+from riskset.cohort.sample_size import mdrr
 from riskset.data.frame import data_frame
 from riskset.infer.crossval.result import CrossValidation
 from riskset.infer.over_time import EffectOverTime

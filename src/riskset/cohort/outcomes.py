@@ -13,7 +13,7 @@ from scipy.special import gammaincinv, ndtri
 
 from riskset._errors import CohortError, InputError, counted
 from riskset._time_units import DAYS_A_YEAR
-from riskset._types import Index, Rows, is_count, is_number
+from riskset._types import Index, Rows, is_count
 from riskset.cohort.adjustment import Adjustment, People, start
 from riskset.curves.followup import Followup
 from riskset.curves.reverse_kaplan_meier import reverse_kaplan_meier
@@ -27,9 +27,7 @@ __all__ = [
     "FollowUpTime",
     "Outcomes",
     "count_arms",
-    "expected_se",
     "followup",
-    "mdrr",
     "poisson_interval",
 ]
 
@@ -219,67 +217,6 @@ def poisson_interval(events: int, level: float = 0.95) -> tuple[float, float]:
     tail = (1 - level) / 2
     lower = 0.0 if events == 0 else float(gammaincinv(events, tail))
     return lower, float(gammaincinv(events + 1, 1 - tail))
-
-
-def mdrr(
-    events: float,
-    share: float,
-    *,
-    alpha: float = 0.05,
-    power: float = 0.8,
-    two_sided: bool = True,
-) -> float:
-    r"""Compute the minimum detectable hazard ratio above 1.
-
-    .. math:: \exp \sqrt{\frac{(z_{power} + z_{1 - \alpha / 2})^2}{E \, \pi (1 - \pi)}}
-
-    Parameters
-    ----------
-    events : number
-        Number of events E in both arms.
-    share : float in (0, 1)
-        Proportion :math:`\pi` of the target.
-    alpha, power : float
-    two_sided : bool
-        If False, use :math:`z_{1 - \alpha}`.
-
-    Returns
-    -------
-    float
-        Infinite without events, or if an arm is empty.
-
-    References
-    ----------
-    Schoenfeld (1983), Biometrics 39, 499-503, doi:10.2307/2531021.
-
-    Examples
-    --------
-    >>> round(mdrr(100, 0.5), 4)
-    1.7512
-    """
-    for name, value in (("alpha", alpha), ("power", power)):
-        if not (is_number(value) and 0 < value < 1):
-            raise CohortError(
-                "BadSetting",
-                f"`{name}` must be between 0 and 1, but it is {value!r}.",
-                hint="alpha=0.05 and power=0.8 are usual.",
-            )
-    z = float(ndtri(power) + ndtri(1 - (alpha / 2 if two_sided else alpha)))
-    with np.errstate(over="ignore"):
-        return float(np.exp(z * expected_se(events, share)))
-
-
-def expected_se(events: float, share: float) -> float:
-    r"""Compute the expected standard error of a null effect, :math:`1 / \sqrt{E \pi (1 - \pi)}`.
-
-    Examples
-    --------
-    >>> import riskset as rs
-    >>> rs.cohort.expected_se(100, 0.5)
-    0.2
-    """
-    information = events * share * (1 - share)
-    return float(1 / np.sqrt(information)) if information > 0 else float("inf")
 
 
 @dataclass(frozen=True, eq=False)

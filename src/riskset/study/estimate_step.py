@@ -15,7 +15,8 @@ from riskset._types import AnyArray
 from riskset.cohort.covariate_filter import TidyInfo
 from riskset.cohort.estimate import Estimate
 from riskset.cohort.outcome_model import fit_outcome
-from riskset.cohort.outcomes import ArmCounts, expected_se
+from riskset.cohort.outcomes import ArmCounts
+from riskset.cohort.sample_size import expected_se
 from riskset.cohort.settings import OutcomeModel
 from riskset.data.design import Design
 from riskset.disclosure.rows import known
