@@ -336,16 +336,6 @@ def test_p_value_of_max_combo_against_draws():
     assert found.p_value == pytest.approx(share, abs=4 * np.sqrt(share / 400_000))
 
 
-def test_one_test_and_independent_tests_have_exact_p_values():
-    from riskset.curves.max_combo import _p_of_largest
-
-    alone = 2 * 2.866515718791939e-07  # the tail of a normal variable beyond 5
-    assert _p_of_largest(5.0, np.eye(1)) == pytest.approx(alone, rel=1e-9)
-    several = -np.expm1(4 * np.log1p(-alone))
-    assert _p_of_largest(5.0, np.eye(4)) == pytest.approx(several, rel=1e-4)
-    assert _p_of_largest(5.0, np.ones((3, 3))) == pytest.approx(alone, rel=1e-4)
-
-
 # ---------------------------------------------------------------------------------- messages
 
 
