@@ -21,6 +21,9 @@ EXACT_WORK = 3e8
 """Curvature is exact below this many multiplications, n q^2."""
 EXACT_WORK_IF_DENSE = 1e9
 """The same where no column is binary: a sample then gains little."""
+WORK_OF_TIES = 50
+"""Where ties are exact, each row and column takes as much work as so many columns for each row of
+the largest tie."""
 RENEWED_COLUMNS = 30
 RENEWED_WORK = 2e8
 """Exact curvature is made at every step for few columns, or for fewer multiplications than this,
@@ -214,10 +217,10 @@ class CurvatureModel:
     def _is_exact(self, columns: Index) -> bool:
         """Whether exact curvature is cheap, or no dearer than a sample."""
         n, q = self.problem.design.n_rows, columns.size
-        work = float(n) * q**2
+        work = self._work_of(q)
         if work <= self._work:
             return True
-        if EXACT_WORK == 0:
+        if EXACT_WORK == 0 or self._has_exact_ties:
             return False
         share = float(np.mean(~self.problem.design.is_binary[columns]))
         if share == 1 and work <= EXACT_WORK_IF_DENSE:
@@ -225,6 +228,18 @@ class CurvatureModel:
         n_samples = affordable(self.problem.design, columns, self._n_samples(columns))
         # Pairs of binary columns are counted 64 rows at a time.
         return bool(n <= n_samples * max(share, 1 / 64))
+
+    @property
+    def _has_exact_ties(self) -> bool:
+        loss = self.problem.whole_loss
+        return loss is not None and loss.approximation is not loss
+
+    def _work_of(self, q: int) -> float:
+        """Multiplications for the exact curvature of q columns."""
+        loss, width = self.problem.whole_loss, float(q)
+        if loss is not None and self._has_exact_ties:
+            width += WORK_OF_TIES * loss.largest_tie
+        return float(self.problem.design.n_rows) * q * width
 
     def _n_samples(self, columns: Index, *, is_coarse: bool = False) -> int:
         each = self.each // 2 if is_coarse else self.each
@@ -249,9 +264,9 @@ class CurvatureModel:
         return True
 
     def _block(self, columns: Index, eta: Rows | Array, now: object) -> Matrix:
-        """Exact by the host, which takes long compared with the passes of a device."""
-        is_cheap = float(self.problem.design.n_rows) * columns.size**2 <= EXACT_WORK
-        if self.problem.on_device is None or is_cheap:
+        """Exact by the host, if that does not take long compared with the passes."""
+        is_cheap = self._work_of(columns.size) <= EXACT_WORK
+        if is_cheap or (self.problem.on_device is None and not self._has_exact_ties):
             return self._exact(columns, eta, now)
         return self._sample(columns, eta, now, is_coarse=False)
 
