@@ -373,8 +373,10 @@ def test_other_covariates_are_named(tmp_path):
         ({"penalty": 1.0}, "`penalty` must be L1, L2, ElasticNet or None"),
         ({"tol": -1.0}, "`tol` must be between 0 and 1"),
         ({"max_iter": 0}, "`max_iter` must be a whole number"),
-        ({"ties": "exact"}, "`ties`"),
+        ({"ties": "exakt"}, "`ties`"),
         ({"tiez": "efron"}, "option 'tiez' was not found"),
+        ({"ties": "exact"}, "ties='exact'` is not available"),
+        ({"firth": True}, "firth=True` is not available"),
     ],
 )
 def test_a_start_that_cannot_be(tmp_path, options, words):

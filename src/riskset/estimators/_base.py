@@ -341,6 +341,11 @@ class HazardModelBase(FormulaFits, HazardPredictions, ABC):
                 hint="leave `solver` out: both find the same minimum, to `tol`.",
             )
 
+    @property
+    def _likelihood_options(self) -> list[str]:
+        """The options, as written, whose likelihood is not a sum over rows."""
+        return []
+
     def _check_has_profile(self, what: str) -> None:
         """Refuse what goes on from the likelihood alone, if more was maximised."""
 

@@ -189,15 +189,15 @@ class Cox(HazardModel):
         return {**super()._options(), "ties": get_args(Ties)}
 
     def _loss(self, data: ModelInput, runtime: Runtime) -> CoxLoss:
-        for option in self._without_robust_variance:
+        for option in self._likelihood_options:
             _check_has_counts(data.outcome, f"`{option}`")
         if self.ties != "exact":
             return CoxLoss(data.outcome, self.ties, runtime)
         return ExactTiesLoss(data.outcome, self.ties, runtime)
 
     @property
-    def _without_robust_variance(self) -> list[str]:
-        """The options, as written, that have no robust variance."""
+    def _likelihood_options(self) -> list[str]:
+        """The options, as written, whose likelihood is not a sum over rows."""
         return ["ties='exact'"] * (self.ties == "exact") + ["firth=True"] * self.firth
 
     def _solve(
@@ -309,7 +309,7 @@ class Cox(HazardModel):
             raise InputError(
                 f"`firth` must be True or False, but it is {self.firth!r}.", hint="leave it out."
             )
-        for option in self._without_robust_variance:
+        for option in self._likelihood_options:
             for name, value in (("solver", "ccd"), ("device", "cuda")):
                 if getattr(self, name) == value:
                     raise InputError(
@@ -327,7 +327,7 @@ class Cox(HazardModel):
 
     def _check_can_repeat(self, what: str) -> None:
         super()._check_can_repeat(what)
-        for option in self._without_robust_variance:
+        for option in self._likelihood_options:
             raise InputError(
                 f"{what} is not available for `{option}`.",
                 hint="leave it out, or use a profile interval." if self.firth

@@ -293,7 +293,13 @@ def _check_options(model: str, options: Mapping[str, Any]) -> None:
     for name in options:
         if name not in known:
             raise InputError.unknown_name("option", name, known, place=f"`{model}`")
-    MODELS[model](**options)._check_parameters()
+    chosen = MODELS[model](**options)
+    chosen._check_parameters()
+    for option in chosen._likelihood_options:
+        raise InputError(
+            f"`{option}` is not available for a federated fit.",
+            hint="use `ties='efron'`, or fit on one machine.",
+        )
 
 
 def _strengths(penalty: Penalty | None, strengths: Sequence[float]) -> list[float]:
