@@ -3,6 +3,7 @@
 import pytest
 
 import riskset as rs
+from riskset.report import write
 from study.small import content, run
 
 ANALYSES = {
@@ -45,6 +46,29 @@ def test_adjustments_in_a_study(tmp_path):
     assert "ATE" in full["estimand"]
     assert "stratified by matched set" in full["model"]
     assert "stratified" not in found.study["analyses"]["again"]["words"]["model"]
+
+
+def test_balance_beyond_the_mean(tmp_path):
+    """In tables, in the report, and of what is shared without statistics that few people may be."""
+    analyses = {
+        "matched": {"match": {}, "balance": {"squares": True, "interactions": [["age", "x"]]}}
+    }
+    study = {"data": content()["data"] | {"covariates": {"columns": ["x", "age"]}}}
+    found = run(tmp_path, **study, analyses=analyses)
+    rows = {row["name"]: row for row in found.rows("balance", adjustment=1)}
+    assert set(rows) == {"x", "age", "age^2", "age * x"}
+    assert rows["x"]["before_variance_ratio"] is None
+    assert 0.2 < rows["age"]["after_variance_ratio"] < 5
+    assert all(0 <= row[f"{side}_ks"] <= 1 for row in rows.values() for side in ("before", "after"))
+    shared = rs.study.StudyResults.open(tmp_path / "out" / "results")
+    kept = {row["name"]: row for row in shared.rows("balance", adjustment=1)}
+    assert kept["age"]["before_ks"] is None
+    assert kept["age"]["before_variance_ratio"] == rows["age"]["before_variance_ratio"]
+    assert kept["x"]["before_ks"] == rows["x"]["before_ks"]
+    write(tmp_path / "out" / "results", tmp_path / "report.html")
+    text = (tmp_path / "report.html").read_text("utf-8")
+    assert "Variance ratio" in text
+    assert "Kolmogorov-Smirnov statistic" in text
 
 
 @pytest.mark.parametrize(

@@ -102,10 +102,10 @@ def match(people: People, settings: Match, *, within: object = (), X: object = N
     Notes
     -----
     Time is O(n log n) per round for the closest pairs by score, with and without replacement. The
-    other methods list all pairs within the caliper. Optimal matching suits up to about 20,000
-    people (a minute), full matching several times as many; `within` makes problems smaller.
-    Distances are compared to 1e-10. Results do not depend on the order of rows. If no pair is
-    within the caliper, `status` is "no_matches".
+    other methods look at all pairs within the caliper. Optimal matching suits up to about 20,000
+    people (a minute), full matching up to about 100,000; `within` makes problems smaller. Distances
+    are compared to 1e-10. Results do not depend on the order of rows. If no pair is within the
+    caliper, `status` is "no_matches".
 
     References
     ----------

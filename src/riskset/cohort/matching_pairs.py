@@ -108,6 +108,7 @@ class Candidates(NamedTuple):
             end = np.minimum(at + number, order.size) if is_above else at
             found.append(self._listed(first, order, begin, end - begin))
         both = ArmPairs(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
+        both = both.take(np.argsort(both.first, kind="stable"))
         same = self.block[both.first] == self.block[both.partner]
         return _closest(both.take(same & (both.distance <= self.limit)), number)
 
@@ -150,6 +151,11 @@ def joined(portions: Iterable[ArmPairs]) -> ArmPairs:
 
 def _closest(pairs: ArmPairs, number: int) -> ArmPairs:
     """Of each first row the `number` closest pairs."""
+    if number == 1 and pairs.first.size:  # to sort them all takes most of the time
+        begin = np.flatnonzero(np.append(True, pairs.first[1:] != pairs.first[:-1]))
+        least = np.minimum.reduceat(pairs.distance, begin)
+        size = np.diff(np.append(begin, pairs.first.size))
+        pairs = pairs.take(pairs.distance == np.repeat(least, size))
     chosen = pairs.take(np.lexsort((pairs.partner, pairs.distance, pairs.first)))
     begin = np.searchsorted(chosen.first, chosen.first, "left")
     return chosen.take(np.arange(chosen.first.size) - begin < number)
