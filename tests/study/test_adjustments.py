@@ -69,6 +69,17 @@ def test_balance_beyond_the_mean(tmp_path):
     text = (tmp_path / "report.html").read_text("utf-8")
     assert "Variance ratio" in text
     assert "Kolmogorov-Smirnov statistic" in text
+    assert "Hainmueller (2012)" not in text
+
+
+def test_the_report_cites_the_methods_of_the_study(tmp_path):
+    analyses = {"full": {"match": {"method": "full"}}, "coarse": {"coarsen": {"within": ["x"]}}}
+    run(tmp_path, analyses=analyses)
+    write(tmp_path / "out" / "results", tmp_path / "report.html")
+    text = (tmp_path / "report.html").read_text("utf-8")
+    assert "Hansen (2004)" in text
+    assert "Iacus, King and Porro (2012)" in text
+    assert "Austin and Cafri" not in text
 
 
 @pytest.mark.parametrize(

@@ -46,6 +46,23 @@ def collect(source: ReportSource) -> dict[str, Any]:
     }
 
 
+def _references(content: Facts) -> list[str]:
+    """Those of every report, and those of the adjustments of this study."""
+    found = list(REFERENCES)
+    for analysis in (content["settings"].get("analyses") or {}).values():
+        match, weight = analysis.get("match") or {}, analysis.get("weight") or {}
+        uses = {
+            "hansen": match.get("method") == "full",
+            "cafri": match.get("replacement"),
+            "rubin": match.get("mahalanobis"),
+            "iacus": analysis.get("coarsen"),
+            "hainmueller": weight.get("method") == "entropy",
+            "imai": weight.get("method") == "cbps",
+        }
+        found += [key for key, is_used in uses.items() if is_used and key not in found]
+    return found
+
+
 def _collect_origin(source: ReportSource) -> dict[str, str]:
     """Facts of the data, of the programs and of the settings, as far as they are known."""
     data = source.study["data"]
@@ -76,7 +93,7 @@ def render(page: Page, content: Facts) -> Markup:
         render_remarks(page, tables["warnings"], content["n_outcomes"]),
         _steps(page, tables["steps"], content["seconds"]) if tables["steps"] else None,
         page.heading(say("methods.references"), "references"),
-        tag("ul", *(_reference(page, key) for key in REFERENCES), class_="refs"),
+        tag("ul", *(_reference(page, key) for key in _references(content)), class_="refs"),
         page.heading(say("methods.glossary"), "glossary"),
         page.card((say(f"glossary.{key}"), say(f"glossary.{key}_words")) for key in GLOSSARY),
     )
