@@ -319,7 +319,7 @@ def test_a_missing_key(saved, name):
 
 
 @pytest.mark.parametrize(
-    "change", [{"ties": "exact"}, {"max_iter": 0}, {"tol": "small"}, {"unknown": 1}], ids=repr
+    "change", [{"ties": "exakt"}, {"max_iter": 0}, {"tol": "small"}, {"unknown": 1}], ids=repr
 )
 def test_parameters_that_no_estimator_has(saved, change):
     rewrite(saved, lambda document, _: document["estimator"]["parameters"].update(change))

@@ -29,8 +29,14 @@ def test_impossible_covariates(x, message):
     [
         ({"penalty": 1.0}, "`penalty` must be None, L1, L2 or ElasticNet"),
         ({"penalty": rs.L1(1.0, unpenalized=["x9"])}, "'x9' was not found"),
-        ({"ties": "efrom"}, "`ties` must be 'breslow' or 'efron', but it is 'efrom'.\n.*'efron'"),
-        ({"ties": ["efron"]}, r"`ties` must be 'breslow' or 'efron', but it is \['efron'\]"),
+        (
+            {"ties": "efrom"},
+            "`ties` must be 'breslow', 'efron' or 'exact', but it is 'efrom'.\n.*'efron'",
+        ),
+        (
+            {"ties": ["efron"]},
+            r"`ties` must be 'breslow', 'efron' or 'exact', but it is \['efron'\]",
+        ),
         ({"tol": 0.0}, "`tol` must be between 0 and 1"),
         ({"tol": None}, "`tol` must be between 0 and 1"),
         ({"tol": "1e-8"}, "`tol` must be between 0 and 1"),
