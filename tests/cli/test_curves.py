@@ -245,3 +245,112 @@ def test_weights_that_are_not_counts_have_the_robust_test(run: Run) -> None:
     expected = rs.logrank_test(y, list("ababba"), weight=weight)
     assert expected.is_robust
     assert f"chi-square {plain_number(expected.statistic)}, df 1" in ended.out
+
+
+def drawn_groups(rng: np.random.Generator, n: int = 90) -> pd.DataFrame:
+    frame = pd.DataFrame(
+        {"time": rng.integers(1, 40, n), "event": rng.integers(0, 2, n), "dose": np.arange(n) % 3}
+    )
+    frame["dose"] = np.array([0, 10, 5])[frame["dose"]]
+    frame["person"] = [f"p{k // 6}" for k in range(n)]
+    frame.to_csv("t.csv", index=False)
+    return frame
+
+
+def test_trends_pairs_and_clusters(run: Run) -> None:
+    frame = drawn_groups(np.random.default_rng(5))
+    common = ("curves", "t.csv", "--group", "dose", "--out", "c.csv")
+    ended = run(*common, "--trend", "0,5,10", "--pairwise", "holm", "--gamma", 1)
+    assert (ended.code, ended.err) == (0, "")
+    y, dose = rs.Surv(frame["time"], frame["event"]), frame["dose"]
+    trend = rs.logrank_test(y, dose, gamma=1).trend([0, 5, 10])
+    said = " ".join(ended.out.split())
+    assert f"trend chi-square {plain_number(trend.statistic)}, df 1" in said
+    assert "; 0 0, 5 5, 10 10" in said
+    pairs = rs.pairwise_logrank_test(y, dose, gamma=1)
+    lines = [line.split() for line in ended.out.splitlines() if line.startswith(("0, ", "5, "))]
+    assert [line[:2] for line in lines] == [["0,", "5"], ["0,", "10"], ["5,", "10"]]
+    for line, test, p in zip(lines, pairs, pairs.adjusted_p_value, strict=True):
+        shown = [plain_number(test.statistic)]
+        shown += [plain_number(value, 3) for value in (test.p_value, p)]
+        assert line[2:] == shown
+
+    clusters = ("--cluster", "person", "--rmst", "20", "--rmst-out", "m.csv")
+    ended = run(*common, *clusters, "--pairwise", "none", "--trend", "0,5,10")
+    assert (ended.code, ended.err) == (0, "")
+    person = frame["person"]
+    expected = rs.kaplan_meier(y, dose, cluster=person).to_frame(library="pandas")
+    alone = rs.kaplan_meier(y, dose).to_frame(library="pandas")
+    found = pd.read_csv("c.csv")
+    np.testing.assert_allclose(found["lower"], expected["lower"], rtol=1e-12)
+    assert not np.allclose(found["lower"], alone["lower"], equal_nan=True)
+    means = rs.restricted_mean(y, dose, times=20, cluster=person)
+    errors = np.concatenate([mean.standard_error for mean in means])
+    np.testing.assert_allclose(pd.read_csv("m.csv")["standard_error"], errors, rtol=1e-12)
+    test = rs.logrank_test(y, dose, cluster=person)
+    for one, df in ((test, 2), (test.trend([0, 5, 10]), 1)):
+        assert f"chi-square {plain_number(one.statistic)}, df {df}" in " ".join(ended.out.split())
+    pair = rs.pairwise_logrank_test(y, dose, adjust="none", cluster=person)[0, 5]
+    first = next(line for line in ended.out.splitlines() if line.startswith("0, 5"))
+    assert first.split()[2:] == [plain_number(pair.statistic), plain_number(pair.p_value, 3)]
+
+
+def test_max_combo(run: Run) -> None:
+    frame = drawn_groups(np.random.default_rng(6))
+    two = frame[frame["dose"] < 10]
+    two.to_csv("t.csv", index=False)
+    common = ("curves", "t.csv", "--group", "dose", "--out", "c.csv", "--max-combo")
+    ended = run(*common, "--plot", "k.svg")
+    assert (ended.code, ended.err) == (0, "")
+    found = rs.max_combo_test(rs.Surv(two["time"], two["event"]), two["dose"])
+    rho, gamma = found.weights[int(np.abs(found.z).argmax())]
+    words = f"|z| {plain_number(found.statistic)} at rho {rho:g}, gamma {gamma:g}, p = "
+    assert words + plain_number(found.p_value, 3) in " ".join(ended.out.split())
+    assert "max-combo test: p" in Path("k.svg").read_text("utf-8")
+    frame.to_csv("t.csv", index=False)
+    ended = run(*common)
+    assert ended.code == 2
+    assert "compares two groups, but --group has 3" in ended.err
+    assert "`riskset curves --pairwise holm`" in ended.err
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--trend", "1,2,3"], "--trend needs --group"),
+        (["--pairwise", "holm"], "--pairwise needs --group"),
+        (["--max-combo"], "--max-combo needs --group"),
+        (["--group", "dose", "--trend", "0,5"], "--trend has 2 scores, but there are 3 groups: 0,"),
+        (["--group", "dose", "--trend", "0,5,x"], "--trend must be numbers"),
+        (["--group", "dose", "--trend", "5,5,5"], "--trend are all 5"),
+        (["--group", "dose", "--cause", "1", "--max-combo"], "--max-combo is for survival curves"),
+        (["--group", "dose", "--cause", "1", "--pairwise", "holm"], "--pairwise is for survival"),
+        (["--group", "dose", "--cause", "1", "--cluster", "person", "--trend", "0,5,10"],
+         "Gray's test takes rows as independent, but --cluster was given"),
+        (["--cluster", "household"], "--cluster column 'household' was not found"),
+    ],
+)  # fmt: skip
+def test_refused_tests(run: Run, options: list[str], words: str) -> None:
+    drawn_groups(np.random.default_rng(7))
+    ended = run("curves", "t.csv", *options, "--out", "c.csv")
+    assert ended.code == 2
+    assert words in " ".join(ended.err.split())
+    assert not Path("c.csv").exists()
+
+
+def test_clusters_and_trends_of_incidence(run: Run) -> None:
+    frame = drawn_groups(np.random.default_rng(8))
+    frame["event"] += frame["time"] % 2 * frame["event"]
+    frame.to_csv("t.csv", index=False)
+    y, dose = rs.Surv(frame["time"], frame["event"]), frame["dose"]
+    common = ("curves", "t.csv", "--group", "dose", "--cause", 1, "--out", "c.csv")
+    ended = run(*common, "--trend", "0,5,10")
+    assert (ended.code, ended.err) == (0, "")
+    trend = rs.gray_test(y, dose, 1).trend([0, 5, 10])
+    assert f"chi-square {plain_number(trend.statistic)}, df 1" in ended.out
+    ended = run(*common, "--cluster", "person")
+    assert (ended.code, ended.err) == (0, "")
+    assert "none: Gray's test takes rows as independent" in " ".join(ended.out.split())
+    expected = rs.aalen_johansen(y, dose, cluster=frame["person"]).to_frame(library="pandas")
+    limits = expected.loc[expected["cause"] == 1, "lower"]
+    np.testing.assert_allclose(pd.read_csv("c.csv")["lower"], limits, rtol=1e-12)

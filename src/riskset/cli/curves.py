@@ -1,6 +1,5 @@
 """``riskset curves``: survival or cumulative incidence by group, as a table and a picture."""
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Literal
@@ -10,16 +9,21 @@ from rich.table import Table
 
 import riskset as rs
 from riskset._errors import InputError, counted
-from riskset._messages import spoken
 from riskset._types import AnyArray
+from riskset.cli.group_tests import (
+    ComparisonOptions,
+    FoundTests,
+    group_tests,
+    pairs_table,
+    refuse_for_incidence,
+)
 from riskset.cli.input_options import FollowUpOptions, PatientsFile, check_readable, place
 from riskset.cli.model_options import as_cause
-from riskset.cli.options import DATA, RESULT, grouped, option
+from riskset.cli.options import DATA, RESULT, given, grouped, option, option_of
 from riskset.cli.predict import parsed_times
 from riskset.cli.restricted_means import differences_table, means_table, parsed_horizons
 from riskset.cli.summary import print_written
 from riskset.cli.terminal import facts, output, plain_number, plain_table, short
-from riskset.cli.wording import COMMAND_LINE
 from riskset.data.column_roles import ColumnRoles
 from riskset.data.writers import TABLE_SUFFIXES, check_target, write_table
 
@@ -38,6 +42,7 @@ class CurveRows(FollowUpOptions):
     group: str | None = option(
         "Estimate a curve for each group in this column.", metavar="COL", panel=DATA
     )
+    cluster: str | None = option_of(ColumnRoles, "cluster", metavar="COL", panel=DATA)
     table: str | None = place("table", metavar="NAME")
     query: str | None = place("query", metavar="SQL")
 
@@ -50,7 +55,7 @@ class CurveRows(FollowUpOptions):
 
         check_readable(path)
         with Database() as database:
-            labels = () if self.group is None else (self.group,)
+            labels = [name for name in (self.group, self.cluster) if name is not None]
             stored = open_file(
                 database, path, table=self.table, query=self.query, identifiers=lambda _: labels
             )
@@ -60,7 +65,7 @@ class CurveRows(FollowUpOptions):
                 )
             # Only a column that was named divides the rows, whatever else it is called.
             named = {one.name: getattr(self, one.name) for one in fields(FollowUpOptions)}
-            named_roles = ColumnRoles(**named, strata=self.group)
+            named_roles = ColumnRoles(**named, strata=self.group, cluster=self.cluster)
             roles = named_roles.find(stored.columns, path.name)
             table = identified(stored.table(), None, must_be_unique=False)
             columns = OutcomeColumns.read(table, roles)
@@ -102,18 +107,6 @@ class CurveOptions:
         "which --plot then draws in place of the intervals.",
         panel=RESULT,
     )
-    rho: float = option(
-        "Weigh times in the log-rank test by this power of the survival.", 0.0, panel=RESULT
-    )
-    gamma: float = option(
-        "Weigh times in the log-rank test by this power of 1 - survival.", 0.0, panel=RESULT
-    )
-    weighting: Literal["fleming-harrington", "gehan-wilcoxon", "tarone-ware"] = option(
-        "Weigh times in the log-rank test by powers of the survival, the number at risk or its "
-        "root.",
-        "fleming-harrington",
-        panel=RESULT,
-    )
     out: Path = option(
         "Write the curves to this .csv or .parquet file.", ..., metavar="FILE", panel=RESULT
     )
@@ -125,36 +118,18 @@ class CurveOptions:
     )
     quiet: bool = option("Print no summary; warnings are still printed.", False, panel=RESULT)
 
-    @property
-    def logrank(self) -> dict[str, Any]:
-        """How the log-rank test weighs times."""
-        return {"rho": self.rho, "gamma": self.gamma, "weighting": self.weighting}
-
-    def check(self, *, is_survival: bool) -> None:
-        """Refuse options of survival where incidence is estimated."""
-        if is_survival:
-            return
-        for name, default in (
-            ("band", None),
-            ("rho", 0.0),
-            ("gamma", 0.0),
-            ("weighting", "fleming-harrington"),
-        ):
-            if getattr(self, name) != default:
-                raise InputError(
-                    f"--{name} is for survival curves, but the incidence of events is estimated.",
-                    hint="leave it out, or keep one kind of event and leave --cause out.",
-                )
-
 
 @grouped
-def curves(patients: PatientsFile, *, rows: CurveRows, options: CurveOptions) -> None:
+def curves(
+    patients: PatientsFile, *, rows: CurveRows, options: CurveOptions, tests: ComparisonOptions
+) -> None:
     """Estimate survival (Kaplan-Meier) or cumulative incidence (Aalen-Johansen) by group.
 
     Incidence is estimated if --cause is given or if there are several kinds of event. The table has
     one row per group and time, with intervals and numbers at risk. Groups are compared by the
     log-rank test (--rho, --gamma and --weighting let early or late times count more), or by Gray's
-    test of incidence.
+    test of incidence; --trend, --pairwise and --max-combo add other tests. With --cluster, rows
+    that belong together have robust standard errors and log-rank tests.
     """
     at = None if options.times is None else parsed_times("--times", options.times)
     horizons = _horizons(options, patients)
@@ -165,26 +140,30 @@ def curves(patients: PatientsFile, *, rows: CurveRows, options: CurveOptions) ->
     outcome, group = rows.read(patients, chosen)
     is_survival = chosen is None and np.unique(outcome.event[outcome.weight > 0]).max() <= 1
     estimate = rs.kaplan_meier if is_survival else rs.aalen_johansen
-    options.check(is_survival=is_survival)
-    result: Any = estimate(outcome, group, level=options.level, interval=options.interval)
+    tests.check(rows.group, is_survival=is_survival)
+    if not is_survival:
+        refuse_for_incidence(given(options, "band"))
+    clusters: Any = {"cluster": outcome.cluster}
+    result: Any = estimate(
+        outcome, group, level=options.level, interval=options.interval, **clusters
+    )
     columns, drawn = _columns(result, at, chosen), result
     if options.band is not None:
         drawn = result.confidence_band(options.band)
         limits = _columns(drawn, at, chosen)
         columns |= {f"band_{end}": limits[end] for end in ("lower", "upper")}
+    compared = group_tests(outcome, group, _causes(result, chosen), tests)
     if options.plot is not None:
-        test = _test(outcome, group, result, chosen, options)
-        _draw(options.plot, drawn, chosen, rows, test)
+        _draw(options.plot, drawn, chosen, rows, compared.drawn)
     write_table(options.out, columns)
     means = None
     if horizons is not None:
-        means = rs.restricted_mean(outcome, group, level=options.level, times=horizons)
+        means = rs.restricted_mean(outcome, group, level=options.level, times=horizons, **clusters)
         if options.rmst_out is not None:
             write_table(options.rmst_out, _mean_columns(means))
     if not options.quiet:
-        tests = () if group is None else tuple(_tests(outcome, group, result, chosen, options))
         weighted = rows.weight is not None
-        _print(patients.name, outcome, group, result, chosen, tests, weighted=weighted)
+        _print(patients.name, outcome, group, result, chosen, compared, weighted=weighted)
         _print_ends(result, at)
         if means is not None:
             _print_means(means)
@@ -241,36 +220,12 @@ def _print_means(means: "rs.RestrictedMeans") -> None:
         console.print(note.message)
 
 
-def _test(
-    outcome: "rs.Outcome",
-    group: AnyArray | None,
+def _draw(
+    path: Path,
     result: Any,
     cause: Any,
-    options: CurveOptions,
-) -> "rs.GroupTest | None":
-    """The test whose p value a picture has; none where groups cannot be compared."""
-    if group is None or np.unique(group[outcome.weight > 0]).size < 2:
-        return None
-    try:
-        is_survival = isinstance(result, rs.KaplanMeier)
-        one = None if is_survival else cause or result.causes[0]
-        return _compared(outcome, group, one, options)
-    except InputError:  # the summary says why
-        return None
-
-
-def _compared(
-    outcome: "rs.Outcome", group: AnyArray, cause: Any, options: CurveOptions
-) -> "rs.GroupTest":
-    """A log-rank test, or Gray's test of a cause."""
-    if cause is None:
-        event = outcome.labels.get(outcome.cause, outcome.cause)
-        return rs.logrank_test(outcome, group, event, **options.logrank)
-    return rs.gray_test(outcome, group, cause)
-
-
-def _draw(
-    path: Path, result: Any, cause: Any, rows: CurveRows, test: "rs.GroupTest | None"
+    rows: CurveRows,
+    test: "rs.GroupTest | rs.MaxComboTest | None",
 ) -> None:
     # Here, because they bring matplotlib.
     from riskset.cli.pictures import save
@@ -307,7 +262,7 @@ def _print(
     group: AnyArray | None,
     result: Any,
     cause: object,
-    tests: Sequence[tuple[str, str]],
+    compared: FoundTests,
     *,
     weighted: bool,
 ) -> None:
@@ -322,7 +277,7 @@ def _print(
     absent = int(np.count_nonzero(outcome.weight == 0))
     if absent:
         about.add_row("left out", f"rows of weight 0: {absent:,}")
-    for name, words in tests:
+    for name, words in compared.lines:
         about.add_row(name, words)
     console = output()
     console.print(about)
@@ -332,6 +287,11 @@ def _print(
     )
     if len(result) > MOST_SHOWN:
         console.print(f"and {counted(len(result) - MOST_SHOWN, 'more group')}")
+    if compared.pairs is not None:
+        console.print()
+        console.print(pairs_table(compared.pairs, MOST_SHOWN))
+        if len(compared.pairs) > MOST_SHOWN:
+            console.print(f"and {counted(len(compared.pairs) - MOST_SHOWN, 'more pair')}")
 
 
 def _print_ends(result: Any, at: AnyArray | None) -> None:
@@ -350,24 +310,6 @@ def _causes(result: Any, cause: object) -> list[Any]:
     if isinstance(result, rs.KaplanMeier):
         return [None]
     return [cause] if cause is not None else list(result.causes.tolist())
-
-
-def _tests(
-    outcome: "rs.Outcome", group: AnyArray, result: Any, cause: object, options: CurveOptions
-) -> Iterator[tuple[str, str]]:
-    """The test of groups for each cause, or why there is none."""
-    if np.unique(group[outcome.weight > 0]).size < 2:
-        return
-    for one in _causes(result, cause):
-        name = "log-rank test" if one is None else f"Gray's test, cause {one}"
-        try:
-            test = _compared(outcome, group, one, options)
-            name = test.method if one is None else name
-        except InputError as error:  # the curves stand all the same
-            yield short(name, 40), f"none: {spoken(error.message, COMMAND_LINE)}"
-            continue
-        p = "p < 0.0001" if test.p_value < 1e-4 else f"p = {plain_number(test.p_value, 3)}"
-        yield short(name, 60), f"chi-square {plain_number(test.statistic)}, df {test.df}, {p}"
 
 
 def _medians(result: Any, *, weighted: bool) -> Table:

@@ -8,6 +8,7 @@ COMMANDS = {
     "riskset.aalen_johansen": "curves",
     "riskset.kaplan_meier": "curves",
     "riskset.logrank_test": "curves",
+    "riskset.pairwise_logrank_test": "curves --pairwise holm",
     "riskset.gray_test": "curves",
     "riskset.path": "path",
 }
