@@ -57,6 +57,13 @@ def small_study():
         "full": rs.cohort.match(people, method="full"),
         "balanced": rs.cohort.weight(people, "att", method="entropy", X=x[:, :1]),
         "weights": rs.cohort.weight(people, "ate", truncate="p99"),
+        "DeviationWeights": rs.cohort.censoring_weights(
+            rs.Surv(y["time"], alone["event"], entry=np.zeros(n)),
+            t,
+            x,
+            person=np.arange(n),
+            deviates=(x[:, 1] == 1) & (alone["event"] == 0) & (np.arange(n) % 2 == 0),
+        ),
         "strata": rs.cohort.stratify(people, 4),
     }
 
@@ -121,6 +128,7 @@ def test_every_public_result_is_known(study):
     assert public <= set(CLASSES)
     assert {name for name, kind in CLASSES.items() if name != kind.__name__} == set()
     assert {type(result).__name__ for result in study.values()} >= public - {
+        "DeviationModel",
         "Diagnostic",
         "ErrorModel",
         "ErrorPosterior",

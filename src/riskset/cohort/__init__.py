@@ -5,9 +5,12 @@ Each function takes a `Population`, or the result of an earlier step. Adjustment
 """
 
 from riskset.cohort.adjustment import Adjustment, Step, restrict
+from riskset.cohort.artificial_censoring import DeviationWeights, censoring_weights
 from riskset.cohort.attrition_table import Attrition, attrition
 from riskset.cohort.baseline_table import Table1, table1
 from riskset.cohort.calibration import CalibratedEstimates, Controls, calibrate
+from riskset.cohort.censoring_model import DeviationModel
+from riskset.cohort.censoring_settings import CensoringModel
 from riskset.cohort.coarsening import coarsen
 from riskset.cohort.covariate_balance import Balance, balance
 from riskset.cohort.covariate_filter import TidyInfo, tidy
@@ -23,6 +26,7 @@ from riskset.cohort.matching import match
 from riskset.cohort.outcome_model import fit_outcome
 from riskset.cohort.outcomes import followup
 from riskset.cohort.overlap import Discrimination, auc, equipoise, preference_score
+from riskset.cohort.per_protocol import fit_per_protocol
 from riskset.cohort.population import Population
 from riskset.cohort.propensity_model import propensity_score
 from riskset.cohort.propensity_result import PropensityScore
@@ -76,9 +80,12 @@ __all__ = [
     "Balance",
     "BalanceOptions",
     "CalibratedEstimates",
+    "CensoringModel",
     "Coarsen",
     "Controls",
     "Diagnostic",
+    "DeviationModel",
+    "DeviationWeights",
     "DiagnosticLimits",
     "Diagnostics",
     "Discrimination",
@@ -111,6 +118,7 @@ __all__ = [
     "auc",
     "balance",
     "calibrate",
+    "censoring_weights",
     "coarsen",
     "diagnose",
     "e_value",
@@ -119,6 +127,7 @@ __all__ = [
     "expected_se",
     "fit_null_profiles",
     "fit_outcome",
+    "fit_per_protocol",
     "followup",
     "gray",
     "hide_small",

@@ -23,7 +23,7 @@ from riskset.infer.bootstrap_intervals import interval_ends
 from riskset.infer.over_time import EffectOverTime, effect_over_time
 from riskset.solve.result import UNCERTIFIED
 
-__all__ = ["fitted"]
+__all__ = ["answer", "fitted", "with_interval"]
 
 GRID_VALUES = 8
 """Values of the coarse profile, with whose derivatives it is known well enough in between."""
@@ -56,7 +56,7 @@ def fitted(
             keys=data.design.keys[first:],
             coef=data.covariate_coef(model.coef_),
         )
-        found, ends = _answer(model, data, settings, found, readjust is not None)
+        found, ends = answer(model, data, settings, found, readjust is not None)
         if covariates.groups is not None:
             inside = covariates.groups.to_dense().T != 0
             groups = [
@@ -107,7 +107,7 @@ def _separable_notes(names: Sequence[str]) -> list[Note]:
     return [Note("separable_interaction", tuple(names), text, values)]
 
 
-def _answer(
+def answer(
     model: Cox | FineGray,
     data: FitData,
     settings: OutcomeModel,
@@ -154,7 +154,7 @@ def _answer(
         return found, {}  # its interval is still to come
     ends = _ends(model, [TREATMENT, *data.interactions.values()], data.kind, settings)
     se = {"robust": se_robust, "wald": se_model}.get(data.kind, NAN)
-    return _with_interval(found, *ends[TREATMENT], se), ends
+    return with_interval(found, *ends[TREATMENT], se), ends
 
 
 def _over_time(model: Cox | FineGray, data: FitData, n: int) -> EffectOverTime | None:
@@ -174,7 +174,7 @@ def _llr(model: Cox | FineGray, data: FitData) -> float:
     return at_one.log_likelihood_maximum - float(at_one.log_likelihood[0])
 
 
-def _with_interval(found: Estimate, lower: float, upper: float, se: float) -> Estimate:
+def with_interval(found: Estimate, lower: float, upper: float, se: float) -> Estimate:
     """With an interval, the standard error that it stands for unless there is one, and p."""
     if np.isnan(se):
         se = (upper - lower) / (2 * float(ndtri(0.5 + found.level / 2)))
@@ -248,7 +248,7 @@ def _subgroup(
     lower, upper = ends[product]
     errors = {"robust": model.robust_standard_error_, "wald": model.standard_error_}
     se = float(errors[data.kind][j]) if data.kind in errors else NAN
-    own = _with_interval(own, lower, upper, se)
+    own = with_interval(own, lower, upper, se)
     is_robust = data.kind in ("robust", "bootstrap")
     variance = model.robust_variance_ if is_robust else model.variance_
     both = float(variance[0, 0] + variance[j, j] + 2 * variance[0, j])
@@ -287,7 +287,7 @@ def _resampled(
         )
         found = replace(found, notes=(*found.notes, note))
     ends = interval_ends("percentile", found.log_hr, known, settings.level)
-    return _with_interval(found, ends.lower, ends.upper, NAN)
+    return with_interval(found, ends.lower, ends.upper, NAN)
 
 
 def _log_hr(outcomes: Outcomes, made: Adjustment, settings: OutcomeModel, found: Estimate) -> float:

@@ -26,7 +26,9 @@ __all__ = [
     "ArmCounts",
     "FollowUpTime",
     "Outcomes",
+    "as_status",
     "count_arms",
+    "count_rows",
     "followup",
     "poisson_interval",
 ]
@@ -66,7 +68,7 @@ class Outcomes:
         if only_time:
             rows = rows._replace(event=np.minimum(rows.event, 1))
         elif cause is not None or rows.causes:
-            rows = rows._replace(event=_status(rows, cause))
+            rows = rows._replace(event=as_status(rows, cause))
         n = adjustment.population.n_rows
         if (rows.weight != 1).any():
             raise CohortError(
@@ -112,7 +114,7 @@ class Outcomes:
         return Outcomes(self.time[rows], self.status[rows])
 
 
-def _status(rows: Followup, cause: int | str | None) -> Index:
+def as_status(rows: Followup, cause: int | str | None) -> Index:
     """1 = outcome, 2 = competing event, for a cause that is named; it need not occur."""
     try:
         code = cause_code(cause, rows.causes)
@@ -159,11 +161,14 @@ class ArmCounts:
 def count_arms(outcomes: Outcomes, adjustment: Adjustment) -> tuple[ArmCounts, ArmCounts]:
     """Target and comparator of those whom an adjustment keeps."""
     person, weight = adjustment.population.person_id, adjustment.weight
-    target, comparator = (_count(outcomes, person, weight, rows) for rows in adjustment.arms)
+    target, comparator = (count_rows(outcomes, person, weight, rows) for rows in adjustment.arms)
     return target, comparator
 
 
-def _count(outcomes: Outcomes, person: Index, weight: Rows, rows: NDArray[np.bool_]) -> ArmCounts:
+def count_rows(
+    outcomes: Outcomes, person: Index, weight: Rows, rows: NDArray[np.bool_]
+) -> ArmCounts:
+    """Counts of some rows, each of which is an exposure."""
     time, status = outcomes.time[rows], outcomes.status[rows]
     events, days = int(np.count_nonzero(status == 1)), float(time.sum())
     years = days / DAYS_A_YEAR / 1000

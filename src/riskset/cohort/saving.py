@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+from riskset.cohort.artificial_censoring import DeviationWeights
 from riskset.cohort.attrition_table import Attrition
 from riskset.cohort.calibration import CalibratedEstimates
 from riskset.cohort.covariate_balance import Balance
@@ -31,6 +32,7 @@ CLASSES = classes_of(
     Attrition,
     Balance,
     CalibratedEstimates,
+    DeviationWeights,
     Diagnostics,
     Discrimination,
     ElasticNet,

@@ -8,7 +8,7 @@ import numpy as np
 from riskset._errors import InputError
 from riskset._types import AnyArray, Rows
 
-__all__ = ["natural_spline"]
+__all__ = ["natural_spline", "spline_basis"]
 
 ORDER = 4
 
@@ -34,7 +34,7 @@ def natural_spline() -> Callable[..., Any]:
         if not _state:
             inner, outer = _knots(values, df, knots, boundary_knots)
             _state |= {"knots": inner.tolist(), "boundary": outer.tolist()}
-        basis = _basis(values, np.array(_state["knots"]), np.array(_state["boundary"]))
+        basis = spline_basis(values, np.array(_state["knots"]), np.array(_state["boundary"]))
         columns = {j + 1: column for j, column in enumerate(basis.T)}
         return FactorValues(
             columns,
@@ -69,7 +69,8 @@ def _knots(values: Rows, df: Any, knots: Any, boundary: Any) -> tuple[Rows, Rows
     return inner, outer
 
 
-def _basis(x: Rows, inner: Rows, outer: Rows) -> AnyArray:
+def spline_basis(x: Rows, inner: Rows, outer: Rows) -> AnyArray:
+    """The columns of the spline (n, k + 1), of k inner knots and two outer ones."""
     from scipy.interpolate import BSpline
 
     knots = np.concatenate([[outer[0]] * ORDER, inner, [outer[1]] * ORDER])
