@@ -180,12 +180,6 @@ def test_heavy_ties(store, ties, rng):
         assert_allclose(again.log_likelihood_, model.log_likelihood_, rtol=1e-14)
 
 
-def test_exact_ties_are_not_offered():
-    message = "`ties` must be 'breslow' or 'efron', but it is 'exact'"
-    with pytest.raises(rs.InputError, match=message):
-        rs.Cox(ties="exact").fit(np.eye(3), [1.0, 2.0, 3.0])
-
-
 # --------------------------------------------------------------------------- weights, strata
 
 
