@@ -63,6 +63,7 @@ STRATIFIED: dict[str, Callable[[Any], Any]] = {
     "Cox.fit": lambda s: rs.Cox().fit(X, PLAIN, strata=s).coef_,
     "FineGray.fit": lambda s: rs.FineGray().fit(X, COMPETING, strata=s).coef_,
     "Cox.score": lambda s: rs.Cox().fit(X, PLAIN).score(X, PLAIN, strata=s),
+    "Cox.log_likelihood": lambda s: rs.Cox().log_likelihood({}, X, PLAIN, strata=s),
     "Cox.residuals": lambda s: rs.Cox().fit(X, PLAIN, strata=s).residuals(X, PLAIN, strata=s),
     "Cox.test_proportionality": lambda s: (
         rs.Cox().fit(X, PLAIN, strata=s).test_proportionality(X, PLAIN, strata=s).p_value
