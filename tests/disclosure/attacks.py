@@ -297,3 +297,79 @@ def steps_found(results, private, least):
         counts = [0, *(by_time[time] for time in times)]
         found += [(key, b - a) for a, b in itertools.pairwise(counts) if 0 < b - a < least]
     return found
+
+
+# -------------------------------------------------------------------------------- near times
+
+
+def near_times_found(results, private, least):
+    """Times of an arm between which the shared tables tell that 1 to `least` - 1 people left.
+
+    Numbers of outcomes come from the arms, risks, curves and restricted means: without weights and
+    censoring, a risk or a curve is the number of events over the people, and the difference of
+    two near restricted means is the curve. Numbers at risk come from the arms, their table and
+    risks, and those who left for other reasons by a time are the rest.
+    """
+    found = []
+    keys = (*RUN, "side", "arm")
+    for key, (events, people, others) in told_by_time(results, private, keys).items():
+        for name, values in (*events.items(), ("people", people), ("others", others)):
+            counts = sorted(set(values))
+            found += [(key, name, a, b) for a, b in itertools.pairwise(counts) if 0 < b - a < least]
+    return found
+
+
+def told_by_time(results, private, keys):
+    """By run, side and arm: events by times of each cause, people at risk, others who left."""
+    told = defaultdict(lambda: (defaultdict(lambda: [0]), [], [0]))
+    for row, arm in itertools.product(results.rows("arms"), ARMS):
+        events, people, _ = told[tuple((row | {"arm": arm})[k] for k in keys)]
+        for cause in ("outcomes", "competing"):
+            events[cause] += [n for n in [row[f"{arm}_{cause}"]] if n is not None]
+        people += [n for n in [row[f"{arm}_exposures"]] if n is not None]
+    for row in results.rows("numbers_at_risk"):
+        if row["people"] is not None:
+            told[tuple((row | side_of(row))[k] for k in keys)][1].append(row["people"])
+    for row, arm in itertools.product(results.rows("absolute_risks"), ARMS):
+        events, people, others = told[tuple((row | side_of(row) | {"arm": arm})[k] for k in keys)]
+        n, at_risk = row[f"{arm}_outcomes"], row[f"{arm}_at_risk"]
+        events["outcomes"] += [] if n is None else [n]
+        if at_risk is not None:
+            everybody = people[0] if people else None
+            people.append(at_risk)
+            if n is not None and everybody is not None:
+                others.append(everybody - at_risk - n)
+    for table, own, cause in hidden_events(results, private):
+        events = told[tuple((table | side_of(table))[k] for k in keys)][0]
+        events[cause].append(own)
+    return told
+
+
+def side_of(row):
+    return {"side": "after" if row["adjusted"] else "before"}
+
+
+def hidden_events(results, private):
+    """Numbers of events that values of curves, risks and restricted means tell."""
+    names = {1: "outcomes", 2: "competing"}
+    for row, own in matching(
+        results, private, "curves", (*RUN, "adjusted", "arm", "cause", "time")
+    ):
+        yield row, own["events"], names[row["cause"]]
+    kinds = {"time_lost": ("outcomes",), "competing_time_lost": ("competing",)}
+    columns = (*RUN, "adjusted", "reading", "measure", "time")
+    for row, own in matching(results, private, "restricted_means", columns):
+        for arm in ARMS:
+            if row[f"{arm}_mean"] is not None:
+                for cause in kinds.get(row["measure"], names.values()):
+                    yield row | {"arm": arm}, own[f"{arm}_{cause}"], cause
+    for row, own in matching(results, private, "absolute_risks", (*RUN, "adjusted", "time")):
+        for arm in ARMS:
+            if row[f"{arm}_risk"] is not None:
+                yield row | {"arm": arm}, own[f"{arm}_outcomes"], "outcomes"
+
+
+def matching(results, private, table, columns):
+    """Rows of a shared table beside those of the private one."""
+    own = {tuple(row[c] for c in columns): row for row in private.rows(table)}
+    return [(row, own[tuple(row[c] for c in columns)]) for row in results.rows(table)]

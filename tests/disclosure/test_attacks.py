@@ -12,6 +12,7 @@ from disclosure.attacks import (
     SIDES,
     covariates_found,
     levels_of_subgroups_found,
+    near_times_found,
     outcomes_found,
     parts_found,
     steps_found,
@@ -49,7 +50,7 @@ SPECIFICATION = {
     "outcomes": {"death": {"time": "days", "event": "event", "end_reason": "reason"}},
     "defaults": {
         "propensity": {"penalty": "l2", "variance": 0.1, "cross_validate": False},
-        "model": {"rmst": [100, 300]},
+        "model": {"rmst": [100, 102, 108, 300]},
     },
     "analyses": {
         "crude": {"propensity": "none"},
@@ -58,7 +59,7 @@ SPECIFICATION = {
         "by current sd": {"match": {}, "balance": {"sd": "current"}},
     },
     "subgroups": {"group": {"column": "group"}},
-    "risk_times": [100, 365],
+    "risk_times": [96, 100, 103, 365],
     "sharing": {"blind": False},
 }  # fmt: skip
 
@@ -169,6 +170,15 @@ def test_curves_have_no_steps_of_few(found):
     results, private = found
     assert results.rows("curves")
     assert steps_found(results, private, LEAST) == []
+
+
+def test_near_times_do_not_differ_by_few(found):
+    """Risks, restricted means, curves and numbers at risk at times that lie close together."""
+    results, private = found
+    assert any(row["target_risk"] is not None for row in results.rows("absolute_risks"))
+    assert any(row["target_mean"] is not None for row in results.rows("restricted_means"))
+    assert near_times_found(private, private, LEAST)
+    assert near_times_found(results, private, LEAST) == []
 
 
 def test_parts_of_totals_do_not_come_back(found):

@@ -82,7 +82,7 @@ def test_private_files_have_small_counts(tmp_path: Path) -> None:
     evidence = ["--evidence", str(tmp_path / "evidence"), "--private"]
     done = CliRunner().invoke(app, ["study", "export", str(tmp_path / "study"), *evidence])
     assert done.exit_code == 2
-    assert "`--evidence` and `--ohdsi` write what is shared" in " ".join(done.output.split())
+    assert "--evidence and --ohdsi write what is shared" in " ".join(done.output.split())
 
 
 def test_controls_are_drawn_where_their_estimates_are_shown() -> None:

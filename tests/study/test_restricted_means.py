@@ -74,7 +74,7 @@ def test_they_are_those_of_the_functions(tmp_path):
 
 
 def test_horizons_have_the_unit_of_the_report(tmp_path):
-    for unit, days, horizons in (("days", 1.0, [300, 280]), ("months", 365.25 / 12, [10, 9.5])):
+    for unit, days, horizons in (("days", 1.0, [300, 150]), ("months", 365.25 / 12, [10, 4.5])):
         folder = tmp_path / unit
         folder.mkdir()
         found = small_study(

@@ -40,8 +40,10 @@ def test_risks_after_the_follow_up(tmp_path):
         assert len(rows) == 4
         for (_, time), row in rows.items():
             assert {row[name] is None for name in numbers} == {time == 365}
-            assert row["suppressed"] == ""
             assert (row["target_at_risk"] == row["comparator_at_risk"] == 0) == (time == 365)
+            # Few have the outcome on day 30 itself, when they still are at risk.
+            few = {"target_at_risk", "comparator_at_risk"} if time == 30 else set()
+            assert set(row["suppressed"].split(", ")) <= few | {""}
         (message, other) = [
             row["message"] for row in found.rows("warnings") if row["code"] == "follow_up_ends"
         ]

@@ -3,6 +3,7 @@
 The rules are those of `riskset.disclosure`, as for shared results and reports of studies.
 """
 
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -20,8 +21,10 @@ from riskset.disclosure.covariates import hidden_in_balance
 from riskset.disclosure.engine import Disclosure
 from riskset.disclosure.over_time import (
     OF_RESTRICTED_MEAN,
+    KnownOfArm,
     events_apart,
-    hidden_in_restricted_mean,
+    hidden_in_restricted_means,
+    hidden_in_risks,
 )
 from riskset.disclosure.rows import ARMS, known
 from riskset.disclosure.small_cells import hide_small, is_small
@@ -283,8 +286,9 @@ def share_risks(
 ) -> dict[str, AnyArray]:
     """Return risks at given times without small counts.
 
-    If an arm has fewer people at risk, or fewer with the outcome, its risk and the difference are
-    hidden. Risks after the end of follow-up are NaN.
+    If an arm has few people at risk, or few with the outcome, its risk, its number of outcomes and
+    the difference are hidden. If the numbers of two times differ by few, those of the later time
+    are hidden. Risks after the end of follow-up are NaN.
 
     Parameters
     ----------
@@ -301,23 +305,37 @@ def share_risks(
     >>> import riskset as rs
     >>> people = rs.cohort.Population([1, 0] * 20)
     >>> y = rs.Surv(range(1, 41), [1] * 40)
-    >>> risks = rs.cohort.risk_difference(y, people, [2, 20], replicates=50)
+    >>> risks = rs.cohort.risk_difference(y, people, [2, 20, 22], replicates=50)
     >>> rs.cohort.share_risks(risks)["target_outcomes"]
-    array([None, 10], dtype=object)
+    array([None, 10, None], dtype=object)
     """
     columns = {name: values.astype(object) for name, values in risks.columns().items()}
-    either = np.zeros(risks.times.size, dtype=bool)
-    for arm in ARMS:
-        outcomes, at_risk = (getattr(risks, f"{arm}_{name}") for name in ("outcomes", "at_risk"))
-        small = is_small(outcomes, min_cell_count)
-        thin = at_risk < min_cell_count
-        columns[arm][(small | thin) & ~np.isnan(getattr(risks, arm))] = None
-        columns[f"{arm}_outcomes"][small] = None
-        columns[f"{arm}_at_risk"][is_small(at_risk, min_cell_count)] = None
-        either |= small | thin
-    for name in ("difference", "se", "lower", "upper"):
-        columns[name][(either & ~np.isnan(risks.difference)) | blind] = None
-    return columns
+    columns |= {f"{arm}_risk": columns[arm] for arm in ARMS}
+    columns |= {f"difference_{end}": columns[end] for end in ("se", "lower", "upper")}
+    of_difference = {name for name in columns if name.startswith("difference")}
+    for k, names in enumerate(_hidden(columns, hidden_in_risks, min_cell_count)):
+        _hide(columns, k, names | (of_difference if "difference" in names else set()))
+        for name in of_difference if blind else ():
+            columns[name][k] = None
+    return {name: columns[name] for name in risks.columns()}
+
+
+def _hidden(
+    columns: Mapping[str, AnyArray], rule: Callable[..., list[set[str]]], least: int
+) -> Iterator[set[str]]:
+    """Names to hide in each row, for both arms."""
+    rows = [
+        {name: known(value) for name, value in zip(columns, values, strict=True)}
+        for values in zip(*columns.values(), strict=True)
+    ]
+    for of_arms in zip(*(rule(rows, arm, least, KnownOfArm()) for arm in ARMS), strict=True):
+        yield set().union(*of_arms)
+
+
+def _hide(columns: Mapping[str, AnyArray], k: int, names: Iterable[str]) -> None:
+    for name in names:
+        if name in columns and known(columns[name][k]) is not None:
+            columns[name][k] = None
 
 
 def share_restricted_means(
@@ -325,9 +343,10 @@ def share_restricted_means(
 ) -> dict[str, AnyArray]:
     """Return restricted means of the arms without small counts.
 
-    If an arm has fewer people at risk at a horizon, or fewer with an event of the measure by then,
-    its mean, the difference and the ratio are hidden. Numbers of people are left out, because they
-    would differ by few from those of other tables. Means after the end of follow-up are NaN.
+    If an arm has few people at risk at a horizon, or few with an event of the measure by then, its
+    mean, the difference and the ratio are hidden. If few have an event between two horizons, the
+    mean up to the later one is hidden. Numbers of people are left out, because they would differ by
+    few from those of other tables. Means after the end of follow-up are NaN.
 
     Parameters
     ----------
@@ -344,21 +363,15 @@ def share_restricted_means(
     >>> import riskset as rs
     >>> people = rs.cohort.Population([1, 0] * 20)
     >>> y = rs.Surv(range(1, 41), [1] * 40)
-    >>> means = rs.cohort.restricted_mean(y, people, [2, 20])
-    >>> rs.cohort.share_restricted_means(means)["target"][:2]
-    array([None, 15.0], dtype=object)
+    >>> means = rs.cohort.restricted_mean(y, people, [2, 20, 22])
+    >>> rs.cohort.share_restricted_means(means)["target"][:3]
+    array([None, 15.0, None], dtype=object)
     """
     columns = {name: values.astype(object) for name, values in means.columns().items()}
-    for arm in ARMS:
-        columns[f"{arm}_mean"] = columns[arm]
-    n = len(columns["time"])
-    for k in range(n):
-        row = {name: values[k] for name, values in columns.items()}
-        hidden = set(OF_RESTRICTED_MEAN) if blind else set()
-        for arm in ARMS:
-            if known(row[arm]) is not None:
-                hidden |= hidden_in_restricted_mean(row, arm, set(), min_cell_count)
-        for name in hidden:
+    columns |= {f"{arm}_mean": columns[arm] for arm in ARMS}
+    for k, names in enumerate(_hidden(columns, hidden_in_restricted_means, min_cell_count)):
+        _hide(columns, k, names)
+        for name in OF_RESTRICTED_MEAN if blind else ():
             columns[name][k] = None
     gone = [
         f"{arm}_{what}" for arm in ARMS for what in ("outcomes", "competing", "at_risk", "mean")

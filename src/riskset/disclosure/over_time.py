@@ -1,6 +1,7 @@
 """What happened by when: curves, risks, numbers at risk, follow-up, weeks, intervals."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,7 @@ from riskset.disclosure.rows import (
     Results,
     RowT,
     grouped,
+    known,
     names_hidden,
     number,
     run_of,
@@ -38,8 +40,10 @@ from riskset.results.rows import (
 __all__ = [
     "OF_RESTRICTED_MEAN",
     "OF_RISK",
+    "KnownOfArm",
     "events_apart",
-    "hidden_in_restricted_mean",
+    "hidden_in_restricted_means",
+    "hidden_in_risks",
     "share_at_risk",
     "share_curves",
     "share_effect_over_time",
@@ -86,13 +90,13 @@ def share_curves(rows: Sequence[CurveRow], results: Results) -> Iterator[CurveRo
             yield row
 
 
-def _end(results: Results, row: Named) -> float:
-    """The first time at which few are known to be at risk.
+def _end(results: Results, row: Named, **where: object) -> float:
+    """The first time at which few are known to be at risk, in an arm or in any.
 
     A number that is hidden is at least as large as a later one, because nobody joins an arm after
     time 0. So results that were hidden before do not end at the first number that they hide.
     """
-    at_risk = sorted(results.raw(AtRiskRow, **run_of(row)), key=lambda one: -one.time)
+    at_risk = sorted(results.raw(AtRiskRow, **run_of(row), **where), key=lambda one: -one.time)
     short = float("inf")
     for places in grouped(at_risk, ("adjusted", "arm")):
         least = 0
@@ -110,34 +114,24 @@ def _has_enough(row: CurveRow, end: float, least: int) -> bool:
 
 
 def _apart(rows: Sequence[CurveRow], results: Results) -> list[int]:
-    """Places of the rows between which there are no few events, nor to a risk that is shown."""
+    """Places of the rows between which there are no few events, nor to other tables."""
     events = [row.events for row in rows if row.events is not None]
     if len(events) < len(rows):
         return list(range(len(rows)))
     if not rows:
         return []
-    first, arm = rows[0], rows[0].arm
-    keys = {**run_of(first), "adjusted": first.adjusted}
-    risks = results.shown(RiskRow, **keys) if first.cause == 1 else ()
-    known = [
-        row[f"{arm}_outcomes"]
-        for row in risks
-        if row[f"{arm}_risk"] is not None and row[f"{arm}_outcomes"] is not None
-    ]
-    counts = _arms_of(results, first, is_adjusted=first.adjusted)
-    total = counts[f"{arm}_{CAUSES[first.cause]}"]
-    known += [] if total is None else [total]
-    return events_apart(events, known, results.least)
+    known_events = _known_events(results, rows[0], rows[0].arm, RiskRow, RestrictedMeanRow)
+    return events_apart(events, known_events[CAUSES[rows[0].cause]], results.least)
 
 
 def events_apart(
     events: Sequence[float] | NDArray[np.float64],
-    known: Sequence[float] | NDArray[np.float64],
+    others: Sequence[float] | NDArray[np.float64],
     least: int,
 ) -> list[int]:
     """Places of times at which a curve may be shown: none has few events since another one.
 
-    `events` (n,) are the people with an event by each time, and `known` are numbers of events by
+    `events` (n,) are the people with an event by each time, and `others` are numbers of events by
     some times that readers know, such as the total.
 
     Examples
@@ -145,35 +139,110 @@ def events_apart(
     >>> events_apart([0, 1, 4, 6, 6, 8, 11], [16], 5)
     [0, 3, 4, 6]
     """
-    shown = [0.0, *known]
+    shown = [0.0, *others]
     found = []
     for k, n in enumerate(events):
-        if not is_small(np.abs(np.array(shown) - n), least).any():
+        if not _is_close(n, shown, least):
             shown.append(float(n))
             found.append(k)
     return found
 
 
+def _is_close(count: float, shown: Sequence[float], least: int) -> bool:
+    """Whether a count differs by few from one that is shown; NaN does not."""
+    return bool(is_small(np.abs(np.array(shown) - count), least).any())
+
+
+def _known_events(
+    results: Results, row: Named, arm: str, *tables: type[RiskRow] | type[RestrictedMeanRow]
+) -> dict[str, list[float]]:
+    """People of an arm with each kind of event by some time, as the totals and tables reveal."""
+    counts = _arms_of(results, row, is_adjusted=row["adjusted"])
+    found = {kind: [number(counts[f"{arm}_{kind}"])] for kind in CAUSES.values()}
+    keys = {**run_of(row), "adjusted": row["adjusted"]}
+    if RiskRow in tables:
+        risks = results.shown(RiskRow, **keys)
+        found["outcomes"] += [number(risk[f"{arm}_outcomes"]) for risk in risks]
+    if RestrictedMeanRow in tables:
+        own = results.raw(RestrictedMeanRow, **keys)  # counts that go along are never shared
+        shown = results.shown(RestrictedMeanRow, **keys)
+        for mean, of_mean in zip(shown, own, strict=True):
+            if mean[f"{arm}_mean"] is not None:
+                for kind in _kinds_of(mean):
+                    found[kind].append(number(of_mean[f"{arm}_{kind}"]))
+    return found
+
+
+@dataclass(frozen=True)
+class KnownOfArm:
+    """What readers know of an arm from other tables; NaN is not known.
+
+    `events` are numbers of people with each kind of event by some times, `at_risk` those at risk at
+    some times, `everybody` the people of the arm, `hidden` names of numbers that are hidden, and
+    `end` the time from which few are known to be at risk.
+    """
+
+    events: Mapping[str, Sequence[float]] = field(
+        default_factory=lambda: dict.fromkeys(CAUSES.values(), ())
+    )
+    at_risk: Sequence[float] = ()
+    everybody: float = float("nan")
+    hidden: Set[str] = frozenset()
+    end: float = float("inf")
+
+
 def share_risks(rows: Sequence[RiskRow], results: Results) -> Iterator[RiskRow]:
     """Risks by a time at which each arm has enough people left, and has had enough outcomes."""
-    least = results.least
-    for row in rows:
-        counts = _arms_of(results, row, is_adjusted=row.adjusted)
-        hidden: set[str] = set()
+    shared = list(rows)
+    for places in grouped(rows, (*RUN, "adjusted")):
+        first = rows[places[0]]
+        counts = _arms_of(results, first, is_adjusted=first.adjusted)
+        keys = {**run_of(first), "adjusted": first.adjusted}
         for arm in ARMS:
-            at_risk = number(row[f"{arm}_at_risk"])
-            outcomes = number(row[f"{arm}_outcomes"])
-            is_hidden = f"{arm}_outcomes" in names_hidden(counts) | names_hidden(row)
-            if row[f"{arm}_risk"] is None and f"{arm}_risk" not in names_hidden(row):
-                # Nobody is followed so long, so that there is no risk to hide.
-                hidden |= {f"{arm}_outcomes"} if is_hidden or is_small(outcomes, least) else set()
-                continue
-            if not at_risk >= least:
-                hidden.add(f"{arm}_at_risk")
-            if not at_risk >= least or is_hidden or is_small(outcomes, least):
-                hidden |= {f"{arm}_{word}" for word in ("risk", "lower", "upper", "outcomes")}
-                hidden |= {f"difference{end}" for end in ("", "_lower", "_upper")}
-        yield without(row, hidden)
+            other = KnownOfArm(
+                events=_known_events(results, first, arm),
+                at_risk=[number(one.people) for one in results.shown(AtRiskRow, arm=arm, **keys)],
+                everybody=number(counts[f"{arm}_exposures"]),
+                hidden=names_hidden(counts),
+            )
+            hidden = hidden_in_risks([rows[k] for k in places], arm, results.least, other)
+            for k, names in zip(places, hidden, strict=True):
+                shared[k] = without(shared[k], names)
+    yield from shared
+
+
+def hidden_in_risks(
+    rows: Sequence[Named], arm: str, least: int, other: KnownOfArm
+) -> list[set[str]]:
+    """Columns to hide in the risks of an arm by several times, of which earlier ones go first.
+
+    Each arm has enough people at risk, and no number of outcomes, of people at risk, or of those
+    who left for other reasons differs by few from another one.
+    """
+    hidden: list[set[str]] = [set() for _ in rows]
+    outcomes = [0.0, *other.events["outcomes"]]
+    at_risk = [0.0, other.everybody, *other.at_risk]
+    has_total = not np.isnan(other.everybody)
+    everybody, left = (other.everybody, [0.0]) if has_total else (0.0, [])
+    for k in sorted(range(len(rows)), key=lambda k: rows[k]["time"]):
+        row, gone = rows[k], names_hidden(rows[k])
+        n, people = (number(row[f"{arm}_{name}"]) for name in ("outcomes", "at_risk"))
+        # Nobody may be followed so long, so that there is no risk to hide.
+        has_risk = row[f"{arm}_risk"] is not None or f"{arm}_risk" in gone
+        is_short = has_risk and not (people >= least or f"{arm}_at_risk" in gone)
+        if is_short or f"{arm}_outcomes" in other.hidden | gone or _is_close(n, outcomes, least):
+            words = ("outcomes", "risk", "lower", "upper") if has_risk else ("outcomes",)
+            hidden[k] |= {f"{arm}_{word}" for word in words}
+            hidden[k] |= {name for name in OF_RISK if has_risk and name.startswith("difference")}
+            n = float("nan")
+        others = everybody - people - n
+        if is_short or _is_close(people, at_risk, least) or _is_close(others, left, least):
+            hidden[k].add(f"{arm}_at_risk")
+            people = others = float("nan")
+        outcomes.append(n)
+        at_risk.append(people)
+        left.append(others)
+    return hidden
 
 
 OF_RISK = tuple(
@@ -194,38 +263,57 @@ def share_restricted_means(
     Numbers of people at the horizons are never shared, because they would differ by few from those
     of other tables.
     """
-    for row in rows:
-        counts = _arms_of(results, row, is_adjusted=row.adjusted)
-        end = _end(results, row)
-        hidden = {
-            name
-            for arm in ARMS
-            for name in hidden_in_restricted_mean(
-                row, arm, names_hidden(counts), results.least, end
+    shared = list(rows)
+    for places in grouped(rows, (*RUN, "adjusted")):
+        first = rows[places[0]]
+        counts = _arms_of(results, first, is_adjusted=first.adjusted)
+        for arm in ARMS:
+            other = KnownOfArm(
+                events=_known_events(results, first, arm, RiskRow),
+                hidden=names_hidden(counts),
+                end=_end(results, first),
             )
-        }
-        yield without(row, hidden)
+            hidden = hidden_in_restricted_means(
+                [rows[k] for k in places], arm, results.least, other
+            )
+            for k, names in zip(places, hidden, strict=True):
+                shared[k] = without(shared[k], names)
+    yield from shared
 
 
-def hidden_in_restricted_mean(
-    row: Named, arm: str, names: set[str], least: int, end: float = float("inf")
-) -> set[str]:
-    """Columns to hide, because an arm has few people at risk at the horizon, or few events by then.
+def hidden_in_restricted_means(
+    rows: Sequence[Named], arm: str, least: int, other: KnownOfArm
+) -> list[set[str]]:
+    """Columns to hide in the means of an arm, of which those up to earlier horizons go first.
 
-    The time without any event reveals each kind of event, because all of the time is known. `names`
-    are the columns of numbers of events that are hidden elsewhere, and `end` is the time from which
-    few are known to be at risk, which decides for results that were shared before.
+    The arm has few people at risk at the horizon, or its events by then differ by few from those by
+    another time: the difference of means up to two near horizons is a value of the curve. Results
+    that were shared before have no counts, and `other.end` decides.
     """
+    hidden: list[set[str]] = [set() for _ in rows]
+    shown = {kind: [0.0, *events] for kind, events in other.events.items()}
+    for k in sorted(range(len(rows)), key=lambda k: rows[k]["time"]):
+        row = rows[k]
+        if known(row[f"{arm}_mean"]) is None:
+            continue
+        at_risk, counts = row[f"{arm}_at_risk"], {}
+        few = not row["time"] < other.end if at_risk is None else not at_risk >= least
+        for kind in _kinds_of(row):
+            counts[kind] = number(row[f"{arm}_{kind}"])
+            few = few or f"{arm}_{kind}" in other.hidden
+            few = few or _is_close(counts[kind], shown[kind], least)
+        if few:
+            hidden[k] = {f"{arm}_{end}" for end in OF_MEAN} | set(OF_CONTRAST)
+        else:
+            for kind, n in counts.items():
+                shown[kind].append(n)
+    return hidden
+
+
+def _kinds_of(row: Named) -> Sequence[str]:
+    """Kinds of events that a restricted mean reveals: all, if it is the time without any event."""
     kinds = {"time_lost": ("outcomes",), "competing_time_lost": ("competing",)}
-    few = not row["time"] < end
-    if row[f"{arm}_at_risk"] is not None:
-        few = not row[f"{arm}_at_risk"] >= least
-    for kind in kinds.get(row["measure"], tuple(CAUSES.values())):
-        name = f"{arm}_{kind}"
-        few = few or name in names or bool(is_small(number(row[name]), least))
-    if not few:
-        return set()
-    return {f"{arm}_{end}" for end in OF_MEAN} | set(OF_CONTRAST)
+    return kinds.get(row["measure"], tuple(CAUSES.values()))
 
 
 OF_MEAN = ("mean", "se", "lower", "upper")
@@ -275,10 +363,18 @@ def share_quantiles(rows: Sequence[FollowUpRow], results: Results) -> Iterator[F
         beyond = 0.0 if n is None else n * min(row.share, 1.0 - row.share)
         if beyond < results.least:
             yield row.changed({"days": None, "potential_days": None})
-        elif (row.potential_people or 0) < results.least:
+        elif _has_few_left(row, results):
             yield row.changed({"potential_days": None})
         else:
             yield row
+
+
+def _has_few_left(row: FollowUpRow, results: Results) -> bool:
+    if row.potential_people is not None:
+        return row.potential_people < results.least
+    # Counts that go along with a quantile are never shared.
+    end = _end(results, row, adjusted=True, arm=row.arm)
+    return row.potential_days is not None and row.potential_days >= end
 
 
 def share_ends(rows: Sequence[FollowUpEndRow], results: Results) -> Iterator[FollowUpEndRow]:
