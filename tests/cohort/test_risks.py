@@ -173,3 +173,17 @@ def test_nobody_has_any_event():
     columns = rs.cohort.incidence(y, people).columns([1.0])
     assert columns["incidence"].tolist() == [0, 0]
     assert rs.cohort.survival(y, people).columns([1.0])["survival"].tolist() == [1, 1]
+
+
+def test_robust_errors_are_those_of_the_curves():
+    people = competing_people()
+    y, times = competing_outcome(), np.array([100.0, 700.0])
+    weighted = rs.cohort.weight(people, "ate")
+    curves = rs.cohort.incidence(y, weighted)
+    found = rs.cohort.risk_difference(y, weighted, times, interval="robust")
+    at = [curves.curves[arm].columns(times) for arm in ("target", "comparator")]
+    own = [c["standard_error"][c["cause"] == 1] for c in at]
+    assert_allclose(found.se, np.hypot(*own))
+    assert found.n_left_out == 0
+    with pytest.raises(rs.InputError, match="does not use any"):
+        rs.cohort.risk_difference(y, weighted, times, interval="robust", readjust=lambda rows: None)

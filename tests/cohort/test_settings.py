@@ -10,7 +10,7 @@ import riskset as rs
 from riskset._settings import declared, is_section
 from riskset.cohort import settings as cohort_settings
 from riskset.cohort.restricted_means import RestrictedMeanOptions
-from riskset.cohort.risks import Resampling
+from riskset.cohort.risks import RiskDifferenceOptions
 from riskset.omop.eligibility import Eligibility
 from riskset.omop.risk import TimeAtRisk
 from riskset.study import sections
@@ -25,7 +25,7 @@ STEPS = {
     rs.cohort.balance: rs.cohort.BalanceOptions,
     rs.cohort.fit_outcome: rs.cohort.OutcomeModel,
     rs.cohort.diagnose: rs.cohort.DiagnosticLimits,
-    rs.cohort.risk_difference: Resampling,
+    rs.cohort.risk_difference: RiskDifferenceOptions,
     rs.cohort.restricted_mean: RestrictedMeanOptions,
 }
 

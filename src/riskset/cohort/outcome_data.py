@@ -15,6 +15,7 @@ from riskset._types import AnyArray, Features, Index, Rows
 from riskset.cohort.adjustment import Adjustment
 from riskset.cohort.covariate_filter import TidyInfo, tidy
 from riskset.cohort.estimate import Reading
+from riskset.cohort.estimated_score import EstimatedScore
 from riskset.cohort.outcomes import Outcomes
 from riskset.cohort.settings import OutcomeModel
 from riskset.data.column_statistics import select_columns
@@ -29,7 +30,7 @@ from riskset.infer.crossval.result import CrossValidation
 from riskset.model.penalty import Penalty
 from riskset.model.references import without_references
 
-__all__ = ["TREATMENT", "OutcomeCovariates", "FitData", "fit_data", "interval_kind"]
+__all__ = ["TREATMENT", "OutcomeCovariates", "FitData", "fit_data", "interval_kind", "sparing"]
 
 TREATMENT = "treatment"
 WEIGHTS_AS_COUNTS = (
@@ -43,12 +44,14 @@ class OutcomeCovariates:
     """Covariates of a whole population without the treatment.
 
     `extra` are those to adjust for, and `groups` those with which the effect may differ. Replicates
-    of a cross-validation are kept in `checkpoint`, in a separate file for each reading.
+    of a cross-validation are kept in `checkpoint`, in a separate file for each reading. `score` is
+    the model of the scores, for stacked intervals.
     """
 
     extra: Design | None
     groups: Design | None
     checkpoint: str | os.PathLike[str] | None = None
+    score: EstimatedScore | None = None
 
     def __post_init__(self) -> None:
         if self.extra is None or self.groups is None:
@@ -89,6 +92,7 @@ class FitData:
     cross_validation: CrossValidation | None = None
     tidied: TidyInfo | None = None
     n_covariates: int = 0
+    score: EstimatedScore | None = None
 
     def covariate_coef(self, coef: Features) -> Features:
         """Coefficients of the covariates as they were given, from those of all columns."""
@@ -104,7 +108,7 @@ class FitData:
         kept = [j for j, name in enumerate(self.design.names) if name not in gone]
         left = {name: own for name, own in self.interactions.items() if name not in names}
         design = select_columns(self.design, np.array(kept, dtype=np.int64))
-        penalty = _spared(self.estimator.penalty, [], without=gone)
+        penalty = sparing(self.estimator.penalty, [], without=gone)
         estimator = copy.copy(self.estimator).set_params(penalty=penalty)
         return replace(self, design=design, interactions=left, estimator=estimator)
 
@@ -183,7 +187,7 @@ def _assembled(
     if kind == "profile" and _is_weighted(adjustment, reading):
         notes.append(Note("weights_as_counts", (), WEIGHTS_AS_COUNTS))
     is_stratified = reading == "stratified" and adjustment.set_id is not None
-    penalty = _spared(settings.kind, spared)
+    penalty = sparing(settings.kind, spared)
     whole = Design.stack(parts)
     design = without_references(whole, penalty)
     found = FitData(
@@ -203,6 +207,7 @@ def _assembled(
         n_covariates=0
         if extra is None
         else extra.n_features - (whole.n_features - design.n_features),
+        score=covariates.score,
     )
     return found, spared, settings
 
@@ -214,7 +219,7 @@ def _with_chosen_penalty(
     spared: Sequence[str],
     checkpoint: Path | None,
 ) -> FitData:
-    kind = _spared(settings.kind, spared)
+    kind = sparing(settings.kind, spared)
     several = np.unique(unit).size < unit.size
     common: dict[str, Any] = {
         "folds": settings.folds,
@@ -252,7 +257,7 @@ def _is_weighted(adjustment: Adjustment, reading: Reading) -> bool:
     return reading == "marginal" and bool((weight != 1).any())
 
 
-def _spared(
+def sparing(
     penalty: Penalty | None,
     names: Sequence[str],
     *,

@@ -9,9 +9,11 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
 from riskset._messages import Note, Value
+from riskset._runtime import one_blas_thread
 from riskset._types import Rows
 from riskset.cohort.adjustment import Adjustment
 from riskset.cohort.estimate import Estimate, EstimateStatus, LikelihoodProfile, Subgroup
+from riskset.cohort.estimated_score import EstimatedScore
 from riskset.cohort.outcome_data import TREATMENT, FitData, OutcomeCovariates, fit_data
 from riskset.cohort.outcomes import Outcomes, count_arms
 from riskset.cohort.resampling import Readjust, readjusted
@@ -21,12 +23,18 @@ from riskset.estimators.finegray import FineGray
 from riskset.estimators.profiling import BOUNDS, profile
 from riskset.infer.bootstrap_intervals import interval_ends
 from riskset.infer.over_time import EffectOverTime, effect_over_time
+from riskset.infer.residuals import pieces_at
+from riskset.infer.variance import influence
+from riskset.infer.wald import normal_quantile
 from riskset.solve.result import UNCERTIFIED
 
-__all__ = ["answer", "fitted", "with_interval"]
+__all__ = ["ROBUST", "answer", "fitted", "with_interval"]
 
 GRID_VALUES = 8
 """Values of the coarse profile, with whose derivatives it is known well enough in between."""
+
+ROBUST = ("robust", "bootstrap", "stacked")
+"""Ways of intervals with which rows count as belonging together or having weights."""
 
 NAN = float("nan")
 Ends = dict[str, tuple[float, float]]
@@ -136,7 +144,7 @@ def answer(
         return _one_sided(found, model, data), {}
     changing = NAN
     if not model._is_penalized:
-        robust = data.kind in ("robust", "bootstrap")
+        robust = data.kind in ROBUST
         test = model.test_proportionality(
             data.design, data.y, "log", robust=robust, **data.arguments
         )
@@ -152,6 +160,10 @@ def answer(
     )
     if is_resampled:
         return found, {}  # its interval is still to come
+    if data.score is not None:
+        se = stacked_error(model, data.score)
+        half = normal_quantile(found.level) * se
+        return with_interval(found, b - half, b + half, se), {}
     ends = _ends(model, [TREATMENT, *data.interactions.values()], data.kind, settings)
     se = {"robust": se_robust, "wald": se_model}.get(data.kind, NAN)
     return with_interval(found, *ends[TREATMENT], se), ends
@@ -191,6 +203,24 @@ def with_interval(found: Estimate, lower: float, upper: float, se: float) -> Est
     return replace(
         found, lower=lower, upper=upper, se=se, p=float(p), one_sided_p=float(one_sided_p)
     )
+
+
+@one_blas_thread
+def stacked_error(model: Cox | FineGray, score: EstimatedScore) -> float:
+    """Standard error of the first coefficient with the estimation of the weights."""
+    fitted, first = model._fitted, np.zeros(1, dtype=np.int64)
+    design, eta = fitted.training.design, fitted.training.solution.eta
+    loss, inverse = fitted.training.loss, fitted.covariance.inverse
+    moved = influence(loss, design, eta, inverse, first)
+    by_weight = None
+    if loss.censoring is not None and loss.censoring.weights != "case":
+        # G does not have the weights of the adjustment.
+        combination = inverse.basis @ inverse.basis[0]
+        values = design.product(combination, runtime=loss.runtime)[:, None]
+        weight = loss.outcome.weight[:, None]
+        by_weight = weight * pieces_at(loss, eta).score_residuals(values)
+    sums = score.cluster_sums(moved, by_weight)
+    return float(np.sqrt((sums**2).sum()) / design.scale[0])
 
 
 def _ends(model: Cox | FineGray, names: Sequence[str], kind: str, settings: OutcomeModel) -> Ends:
@@ -249,7 +279,7 @@ def _subgroup(
     errors = {"robust": model.robust_standard_error_, "wald": model.standard_error_}
     se = float(errors[data.kind][j]) if data.kind in errors else NAN
     own = with_interval(own, lower, upper, se)
-    is_robust = data.kind in ("robust", "bootstrap")
+    is_robust = data.kind in ROBUST
     variance = model.robust_variance_ if is_robust else model.variance_
     both = float(variance[0, 0] + variance[j, j] + 2 * variance[0, j])
     return replace(

@@ -12,6 +12,11 @@ from riskset._settings import bad_setting
 from riskset.cohort.adjustment import Adjustment, People, start
 from riskset.cohort.covariates import as_design
 from riskset.cohort.estimate import Estimate, EstimateStatus, Reading
+from riskset.cohort.estimated_score import (
+    EstimatedScore,
+    check_score_covariates,
+    score_of_weights,
+)
 from riskset.cohort.outcome_data import TREATMENT, OutcomeCovariates
 from riskset.cohort.outcome_fit import fitted
 from riskset.cohort.outcomes import Outcomes, count_arms
@@ -34,6 +39,7 @@ def fit_outcome(
     covariates: object = None,
     interactions: object = None,
     readjust: Readjust | None = None,
+    score_covariates: object = None,
     checkpoint: str | os.PathLike[str] | None = None,
     strict: bool = False,
 ) -> Estimate:
@@ -45,7 +51,9 @@ def fit_outcome(
     marginal reading. The "auto" interval is robust with
     weights, sets or people who enter twice, and for "finegray". For stratified readings, with a
     penalty, and in all other cases it uses the profile likelihood, which treats weights as numbers
-    of people.
+    of people. The robust variance takes weights as known. "stacked" adds what each person changes
+    through the estimated propensity score: the variance of the estimating equations of the score
+    and of the outcome model together.
 
     Parameters
     ----------
@@ -67,6 +75,9 @@ def fit_outcome(
         Function for each resample: it receives row numbers, some of them repeated, and returns the
         adjustment of these rows, so that the interval accounts for the uncertainty of the
         propensity scores. Only for models without covariates.
+    score_covariates : Design, data frame, matrix or array (n, p), optional
+        Covariates of the propensity score, an unpenalised logistic model of the weighted people,
+        for `interval="stacked"`. Not with `interactions`.
     checkpoint : path, optional
         File for the replicates of the cross-validation, as for `riskset.CoxCV`. Each reading has a
         separate file: for "work.jsonl", "work-marginal.jsonl".
@@ -94,6 +105,8 @@ def fit_outcome(
     Austin (2014), Statistics in Medicine 33, 1242-1258, doi:10.1002/sim.5984.
     Lin and Wei (1989), Journal of the American Statistical Association 84, 1074-1078,
     doi:10.1080/01621459.1989.10478874.
+    Hajage et al. (2018), Biometrical Journal 60, 1151-1163, doi:10.1002/bimj.201700330, and Shu,
+    Young, Toh and Wang (2021), Biometrics 77, 1101-1117, doi:10.1111/biom.13332, on "stacked".
 
     Examples
     --------
@@ -133,7 +146,10 @@ def fit_outcome(
         )
     # The effect itself is that of the first level of each category.
     beside = OutcomeCovariates(
-        extra, None if groups is None else without_references(groups, None), checkpoint
+        extra,
+        None if groups is None else without_references(groups, None),
+        checkpoint,
+        _score(adjustment, settings, score_covariates, has_groups=groups is not None),
     )
     found = [_estimate(outcomes, adjustment, beside, r, settings, readjust) for r in wanted]
     first = found[0] if len(found) == 1 else replace(found[0], sensitivity=found[1])
@@ -144,6 +160,22 @@ def fit_outcome(
             hint="leave `strict` out to get the counts all the same.",
         )
     return first
+
+
+def _score(
+    adjustment: Adjustment, settings: OutcomeModel, covariates: object, *, has_groups: bool
+) -> EstimatedScore | None:
+    """The model of the scores, if the interval is stacked."""
+    check_score_covariates(settings.interval, covariates)
+    if settings.interval != "stacked":
+        return None
+    if has_groups:
+        raise bad_setting(
+            "interval",
+            "there are no stacked intervals of interactions.",
+            hint="use `interval='robust'`, or leave the interactions out.",
+        )
+    return score_of_weights(adjustment, covariates) if adjustment.status == "ok" else None
 
 
 def _readings(adjustment: Adjustment, reading: str) -> list[Reading]:

@@ -15,7 +15,8 @@ from riskset._errors import CohortError, InputError, counted
 from riskset._time_units import DAYS_A_YEAR
 from riskset._types import Index, Rows, is_count
 from riskset.cohort.adjustment import Adjustment, People, start
-from riskset.curves.followup import Followup
+from riskset.curves.followup import EVERYBODY, Followup
+from riskset.curves.life_table import LifeTable
 from riskset.curves.reverse_kaplan_meier import reverse_kaplan_meier
 from riskset.data.causes import cause_code
 from riskset.data.checks import Places
@@ -108,6 +109,22 @@ class Outcomes:
                     details={"rows": np.flatnonzero(bad)[:3].tolist(), "count": count},
                 )
         return cls(rows.time, rows.event)
+
+    def life_table(self, rows: Index, weight: Rows) -> LifeTable:
+        """The table of some rows, as one group, with their weights; outcome and competing events.
+
+        Squares of its weights are numbers.
+        """
+        followup = Followup(
+            self.time[rows],
+            self.status[rows],
+            None,
+            weight,
+            np.zeros(rows.size, dtype=np.int64),
+            (EVERYBODY,),
+            {},
+        )
+        return LifeTable.build(followup, np.array([1, 2])).squarable()
 
     def take(self, rows: Index) -> "Outcomes":
         """Those of some rows, which may be repeated."""

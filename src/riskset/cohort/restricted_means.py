@@ -1,8 +1,8 @@
 """Restricted mean times of the arms up to some horizons, their differences and their ratios."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
-from typing import Any, Literal, NamedTuple
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,28 +12,31 @@ from riskset._keywords import takes
 from riskset._messages import Note, Value
 from riskset._settings import Settings, bad_setting, same_as, setting, settings
 from riskset._time_units import DAYS_IN, TimeUnit
-from riskset._types import AnyArray, Index, Rows
+from riskset._types import Index, Rows
 from riskset.cohort.adjustment import Adjustment, People
+from riskset.cohort.arm_contrasts import (
+    ArmEstimates,
+    Cells,
+    normal_estimates,
+    resampled_estimates,
+)
 from riskset.cohort.arm_rows import ArmRows
 from riskset.cohort.arm_strata import ArmStrata
 from riskset.cohort.curves import ARMS, followed_arms
+from riskset.cohort.estimated_score import (
+    EstimatedScore,
+    check_score_covariates,
+    score_of_weights,
+)
 from riskset.cohort.outcomes import Outcomes
 from riskset.cohort.resampling import Readjust, counts_of_resamples, readjusted
 from riskset.cohort.settings import OutcomeModel
-from riskset.curves.followup import EVERYBODY, Followup
-from riskset.curves.life_table import LifeTable
 from riskset.curves.restricted_areas import RestrictedAreas, RestrictedCurves
-from riskset.curves.restricted_contrast import Contrast, ContrastKind, contrast, interval_of
 from riskset.curves.restricted_mean import as_horizons
-from riskset.data.frame import data_frame
-from riskset.infer.wald import normal_quantile
 
 __all__ = ["ArmRestrictedMeans", "horizon_notes", "restricted_mean"]
 
 MEASURES = ("restricted_mean", "time_lost", "competing_time_lost")
-KINDS: tuple[ContrastKind, ...] = ("difference", "ratio")
-Cells = NDArray[np.float64]
-"""A number for each measure and horizon (q, k)."""
 
 
 @settings
@@ -45,8 +48,10 @@ class RestrictedMeanOptions(Settings):
         "strata of the propensity score, each of which counts by its people",
         "marginal",
     )
-    interval: Literal["robust", "bootstrap"] = setting(
-        "how standard errors and intervals are computed", "robust"
+    interval: Literal["robust", "bootstrap", "stacked"] = setting(
+        "how standard errors and intervals are computed; stacked: robust, with the estimation of "
+        "the propensity scores, which must be unpenalised",
+        "robust",
     )
     level: float = same_as(OutcomeModel, "level")
     replicates: int = same_as(OutcomeModel, "replicates")
@@ -54,7 +59,7 @@ class RestrictedMeanOptions(Settings):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ArmRestrictedMeans:
+class ArmRestrictedMeans(ArmEstimates):
     """Restricted mean times of the arms, the result of `restricted_mean`.
 
     Attributes
@@ -100,26 +105,6 @@ class ArmRestrictedMeans:
            [ 0.5]]))
     """
 
-    measures: tuple[str, ...]
-    times: Rows
-    target: Cells
-    target_se: Cells
-    target_lower: Cells
-    target_upper: Cells
-    comparator: Cells
-    comparator_se: Cells
-    comparator_lower: Cells
-    comparator_upper: Cells
-    difference: Cells
-    difference_se: Cells
-    difference_lower: Cells
-    difference_upper: Cells
-    difference_p: Cells
-    ratio: Cells
-    log_ratio_se: Cells
-    ratio_lower: Cells
-    ratio_upper: Cells
-    ratio_p: Cells
     target_outcomes: Index
     comparator_outcomes: Index
     target_competing: Index
@@ -133,23 +118,6 @@ class ArmRestrictedMeans:
     level: float
     n_left_out: int = 0
     notes: tuple[Note, ...] = ()
-
-    def columns(self) -> dict[str, AnyArray]:
-        """Return one row per measure and horizon."""
-        q, k = self.difference.shape
-        columns: dict[str, AnyArray] = {
-            "measure": np.repeat(np.array(self.measures, dtype=object), k),
-            "time": np.tile(self.times, q),
-        }
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if isinstance(value, np.ndarray) and field.name != "times":
-                columns[field.name] = value.reshape(-1) if value.ndim == 2 else np.tile(value, q)
-        return columns
-
-    def to_frame(self, library: str | None = None) -> Any:
-        """Return `columns` as a data frame."""
-        return data_frame(self.columns(), library)
 
     def __repr__(self) -> str:
         lines = [f"ArmRestrictedMeans ({self.reading}, {self.level:.0%} {self.interval} intervals)"]
@@ -174,6 +142,7 @@ def restricted_mean(
     settings: RestrictedMeanOptions,
     cause: int | str | None = None,
     readjust: Readjust | None = None,
+    score_covariates: object = None,
 ) -> ArmRestrictedMeans:
     r"""Estimate restricted mean times of the arms, with their differences and ratios.
 
@@ -196,8 +165,9 @@ def restricted_mean(
     shares.
 
     Robust standard errors come from the infinitesimal jackknife over matched sets, otherwise
-    persons with all their rows; weights count as known. With `interval="bootstrap"`, these units
-    are resampled, and the limits are percentiles; p values then are normal, with the standard
+    persons with all their rows; weights count as known, but with `interval="stacked"` the
+    estimation of the propensity scores counts, too. With `interval="bootstrap"`, these units are
+    resampled, and the limits are percentiles; p values then are normal, with the standard
     deviation of the resamples.
 
     Parameters
@@ -210,6 +180,8 @@ def restricted_mean(
     readjust : callable, optional
         As for `fit_outcome`, with `interval="bootstrap"`. Persons of the whole population are then
         resampled.
+    score_covariates : Design, data frame, matrix or array (n, p), optional
+        As for `fit_outcome`, with `interval="stacked"`.
 
     Raises
     ------
@@ -225,6 +197,8 @@ def restricted_mean(
     Andersen (2013), Statistics in Medicine 32, 5278-5285, doi:10.1002/sim.5903, on competing
     events.
     Conner et al. (2019), Statistics in Medicine 38, 3832-3860, doi:10.1002/sim.8206, on weights.
+    Hajage et al. (2018), Biometrical Journal 60, 1151-1163, doi:10.1002/bimj.201700330, on the
+    estimation of weights.
 
     Examples
     --------
@@ -250,11 +224,14 @@ def restricted_mean(
             "`readjust` adjusts resamples, but the interval does not use any.",
             hint="add `interval='bootstrap'`, or leave `readjust` out.",
         )
+    check_score_covariates(settings.interval, score_covariates)
+    is_stacked = settings.interval == "stacked"
     strata = ArmStrata.of(adjustment, settings.reading)
     if settings.interval == "bootstrap":
         estimates, ends, n_left_out = _resampled(strata, outcomes, at, settings, readjust)
     else:
-        estimates, ends, n_left_out = *_robust(strata, outcomes, at, settings.level), 0
+        score = score_of_weights(adjustment, score_covariates) if is_stacked else None
+        estimates, ends, n_left_out = *_robust(strata, outcomes, at, settings.level, score), 0
     has_competing = bool((outcomes.status[strata.rows] == 2).any())
     n_measures = len(MEASURES) if has_competing else len(MEASURES) - 1
     numbers: dict[str, Any] = {name: value[:n_measures] for name, value in estimates.items()}
@@ -312,22 +289,13 @@ def _counts(adjustment: Adjustment, outcomes: Outcomes, at: Rows) -> dict[str, I
 
 
 def _robust(
-    strata: ArmStrata, outcomes: Outcomes, at: Rows, level: float
+    strata: ArmStrata, outcomes: Outcomes, at: Rows, level: float, score: EstimatedScore | None
 ) -> tuple[dict[str, Cells], Rows]:
     """Estimates with normal intervals from the influence of each cluster, and the ends of arms."""
     curves = {}
     for arm, stratum, place in strata.cells():
         own = strata.rows[place]
-        rows = Followup(
-            outcomes.time[own],
-            outcomes.status[own],
-            None,
-            strata.adjustment.weight[own],
-            np.zeros(own.size, dtype=np.int64),
-            (EVERYBODY,),
-            {},
-        )
-        table = LifeTable.build(rows, np.array([1, 2])).squarable()
+        table = outcomes.life_table(own, strata.adjustment.weight[own])
         curves[arm, stratum] = (place, RestrictedCurves.of(table))
     ends = strata.ends({key: one.end for key, (_, one) in curves.items()})
     value, variance = (np.full((2, len(MEASURES), at.size), np.nan) for _ in range(2))
@@ -342,20 +310,15 @@ def _robust(
             sums = {}
             for arm in {arm for arm, _ in areas}:
                 value[arm, q, k], influence = _mean(strata, areas, arm, q)
-                sums[arm] = strata.cluster_sums(influence)
+                sums[arm] = (
+                    strata.cluster_sums(influence)
+                    if score is None
+                    else score.cluster_sums(influence[:, None])[:, 0]
+                )
                 variance[arm, q, k] = sums[arm] @ sums[arm]
             if len(sums) == len(ARMS):
                 covariance[q, k] = sums[0] @ sums[1]
-    z = normal_quantile(level)
-    found: dict[str, Cells] = {}
-    for arm, name in enumerate(ARMS):
-        error = np.sqrt(variance[arm])
-        found |= {name: value[arm], f"{name}_se": error}
-        found[f"{name}_lower"] = np.maximum(value[arm] - z * error, 0.0)
-        found[f"{name}_upper"] = np.minimum(value[arm] + z * error, at)
-    for kind in KINDS:
-        values, variances = (value[0], value[1]), (variance[0], variance[1])
-        found |= _named(kind, contrast(kind, values, variances, covariance, level))
+    found = normal_estimates(value, variance, covariance, level, at)
     return found, ends
 
 
@@ -391,20 +354,7 @@ def _resampled(
     value[at > ends[:, None, None] + np.zeros_like(value)] = np.nan
     draws = list(_draws(strata, outcomes, arms, at, settings, readjust))
     good = np.array([draw for draw in draws if np.isfinite(draw).all()])
-    found: dict[str, Cells] = {}
-    with np.errstate(divide="ignore", invalid="ignore"):
-        for arm, name in enumerate(ARMS):
-            spread = _spread(good[:, arm] if len(good) else good, value[arm], settings.level)
-            found |= {name: value[arm], f"{name}_se": spread.standard_error}
-            found |= {f"{name}_lower": spread.lower, f"{name}_upper": spread.upper}
-        for kind in KINDS:
-            of = _difference if kind == "difference" else _log_ratio
-            center, drawn = of(value), of(good.swapaxes(0, 1)) if len(good) else good
-            spread = _spread(drawn, center, settings.level)
-            normal = interval_of(kind, center, spread.standard_error, settings.level)
-            ends_of = (spread.lower, spread.upper)
-            lower, upper = map(np.exp, ends_of) if kind == "ratio" else ends_of
-            found |= _named(kind, normal._replace(lower=lower, upper=upper))
+    found = resampled_estimates(value, good, settings.level)
     return found, ends, len(draws) - len(good)
 
 
@@ -454,41 +404,3 @@ def _values(
     for (arm, stratum), rows in arms.items():
         found[arm] += shares[stratum] * rows.areas(weight, at)
     return found if len(arms) == 2 * shares.size > 0 else np.full_like(found, np.nan)
-
-
-class _Spread(NamedTuple):
-    standard_error: Cells
-    lower: Cells
-    upper: Cells
-
-
-def _spread(draws: NDArray[np.float64], center: Cells, level: float) -> _Spread:
-    """Standard deviation and percentiles of resamples; NaN where the estimate is not known.
-
-    They are NaN with fewer than two resamples, and where one of them is infinite.
-    """
-    nothing = np.full_like(center, np.nan)
-    if len(draws) < 2:
-        return _Spread(nothing, nothing, nothing)
-    is_known = np.isfinite(center) & np.isfinite(draws).all(axis=0)
-    tail = (1 - level) / 2
-    lower, upper = np.quantile(draws, [tail, 1 - tail], axis=0)
-    parts = (draws.std(axis=0, ddof=1), lower, upper)
-    return _Spread(*(np.where(is_known, part, np.nan) for part in parts))
-
-
-def _difference(value: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Target minus comparator; the first axis has the arms."""
-    return np.asarray(value[0] - value[1])
-
-
-def _log_ratio(value: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Logarithm of target divided by comparator; NaN where one of them is 0."""
-    a, b = (np.where(side > 0, side, np.nan) for side in value)
-    return np.asarray(np.log(a) - np.log(b))
-
-
-def _named(kind: ContrastKind, found: Contrast) -> dict[str, Cells]:
-    error = f"{'log_' if kind == 'ratio' else ''}{kind}_se"
-    names = (kind, error, f"{kind}_lower", f"{kind}_upper", f"{kind}_p")
-    return dict(zip(names, found, strict=True))

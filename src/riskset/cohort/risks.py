@@ -1,25 +1,34 @@
-"""Risks of the arms at given times, and their difference with a bootstrap interval."""
+"""Risks of the arms at given times, and their difference with an interval."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from riskset._errors import counted
 from riskset._keywords import takes
 from riskset._messages import Note, Value
-from riskset._settings import Settings, same_as, settings
+from riskset._settings import Settings, bad_setting, same_as, setting, settings
 from riskset._time_units import DAYS_IN, TimeUnit
 from riskset._types import AnyArray, Index, Rows
 from riskset.cohort.adjustment import Adjustment, People
 from riskset.cohort.arm_rows import ArmRows
 from riskset.cohort.curves import ARMS, followed_arms
+from riskset.cohort.estimated_score import (
+    EstimatedScore,
+    check_score_covariates,
+    score_of_weights,
+)
 from riskset.cohort.outcomes import Outcomes
 from riskset.cohort.resampling import Readjust, counts_of_resamples, readjusted
 from riskset.cohort.settings import OutcomeModel
 from riskset.curves._result import as_times
+from riskset.curves.influence import incidence_influence, influence_at
+from riskset.curves.variance import survival_before
 from riskset.data.frame import data_frame
+from riskset.infer.variance import cluster_sums
+from riskset.infer.wald import normal_quantile
 
 __all__ = ["RiskDifference", "end_notes", "risk_difference"]
 
@@ -37,8 +46,8 @@ class RiskDifference:
     difference : float64
         Target minus comparator.
     se, lower, upper : float64
-        Standard deviation and percentiles of the difference in the resamples. NaN if the difference
-        is, or with fewer than two usable resamples.
+        Standard error of the difference, and its interval; of resamples, their standard deviation
+        and percentiles. NaN if the difference is, or with fewer than two usable resamples.
     target_outcomes, comparator_outcomes : int64
         People with the outcome by each time, counted once.
     target_at_risk, comparator_at_risk : int64
@@ -48,6 +57,7 @@ class RiskDifference:
         Number of resamples with an empty arm.
     notes : tuple of Note
         "follow_up_ends": times after the end of follow-up of an arm.
+    interval : str
 
     Examples
     --------
@@ -73,6 +83,7 @@ class RiskDifference:
     level: float
     n_left_out: int
     notes: tuple[Note, ...] = ()
+    interval: str = "bootstrap"
 
     def columns(self) -> dict[str, AnyArray]:
         """Return one row per time."""
@@ -104,25 +115,31 @@ class RiskDifference:
 
 
 @settings
-class Resampling(Settings):
-    """The resamples from which intervals of risks are computed."""
+class RiskDifferenceOptions(Settings):
+    """How intervals of differences of risks are computed."""
 
+    interval: Literal["bootstrap", "robust", "stacked"] = setting(
+        "how standard errors and intervals are computed; stacked: robust, with the estimation of "
+        "the propensity scores, which must be unpenalised",
+        "bootstrap",
+    )
     level: float = same_as(OutcomeModel, "level")
     replicates: int = same_as(OutcomeModel, "replicates")
     seed: int = same_as(OutcomeModel, "seed")
 
 
-@takes(Resampling)
+@takes(RiskDifferenceOptions)
 def risk_difference(
     y: object,
     adjustment: People,
     times: object,
     *,
-    settings: Resampling,
+    settings: RiskDifferenceOptions,
     cause: int | str | None = None,
     readjust: Readjust | None = None,
+    score_covariates: object = None,
 ) -> RiskDifference:
-    r"""Estimate risks of the outcome by arm, and their difference with a bootstrap interval.
+    r"""Estimate risks of the outcome by arm, and their difference with an interval.
 
     .. math:: RD(t) = F_1(t) - F_0(t), \qquad
         F(t) = \sum_{s \le t} S(s-) \frac{d_1(s)}{Y(s)}
@@ -132,17 +149,21 @@ def risk_difference(
     Kaplan-Meier without competing events. After the end of follow-up of an arm, it is NaN, with a
     note, unless all people still followed then have an event.
 
-    Matched sets are resampled, otherwise persons with all their rows. The limits of the interval
-    are the percentiles (1 - level) / 2 and (1 + level) / 2 (type 7).
+    With `interval="bootstrap"`, matched sets are resampled, otherwise persons with all their rows.
+    The limits of the interval are the percentiles (1 - level) / 2 and (1 + level) / 2 (type 7).
+    Robust standard errors come from the infinitesimal jackknife over the same units, and limits are
+    normal. Weights count as known, but with "stacked" the estimation of the scores counts, too.
 
     Parameters
     ----------
     y, adjustment, cause
         As for `survival`.
     times : number or (k,) numbers
-    settings : Resampling
+    settings : RiskDifferenceOptions
     readjust : callable, optional
         As for `fit_outcome`. Persons of the whole population are then resampled.
+    score_covariates : Design, data frame, matrix or array (n, p), optional
+        As for `fit_outcome`, with `interval="stacked"`.
 
     Raises
     ------
@@ -163,7 +184,13 @@ def risk_difference(
     >>> rs.cohort.risk_difference(y, people, 3, replicates=50).difference
     array([0.5])
     """
-    level, replicates, seed = settings.level, settings.replicates, settings.seed
+    check_score_covariates(settings.interval, score_covariates)
+    if readjust is not None and settings.interval != "bootstrap":
+        raise bad_setting(
+            "readjust",
+            "`readjust` adjusts resamples, but the interval does not use any.",
+            hint="add `interval='bootstrap'`, or leave `readjust` out.",
+        )
     adjustment, outcomes = followed_arms(y, adjustment, cause)
     at = as_times(times)
     arms = _arms(outcomes, adjustment)
@@ -171,7 +198,58 @@ def risk_difference(
         np.where(at > arm.end, np.nan, arm.risk(adjustment.weight, at)) for arm in arms
     )
     difference = target - comparator
+    if settings.interval == "bootstrap":
+        found = _resampled(adjustment, outcomes, arms, at, settings, readjust)
+    else:
+        is_stacked = settings.interval == "stacked"
+        score = score_of_weights(adjustment, score_covariates) if is_stacked else None
+        error = _robust_error(adjustment, outcomes, at, score)
+        half = normal_quantile(settings.level) * error
+        found = _Spread(error, difference - half, difference + half, 0)
+    for values in found[:3]:
+        values[np.isnan(difference)] = np.nan
+    ends = {name: arm.end for name, arm in zip(ARMS, arms, strict=True)}
+    return RiskDifference(
+        times=at,
+        target=target,
+        comparator=comparator,
+        difference=difference,
+        se=found.standard_error,
+        lower=found.lower,
+        upper=found.upper,
+        target_outcomes=arms[0].events_by(at),
+        comparator_outcomes=arms[1].events_by(at),
+        target_at_risk=arms[0].at_risk(at),
+        comparator_at_risk=arms[1].at_risk(at),
+        level=settings.level,
+        n_left_out=found.n_left_out,
+        notes=end_notes(at, ends),
+        interval=settings.interval,
+    )
+
+
+class _Spread(NamedTuple):
+    standard_error: Rows
+    lower: Rows
+    upper: Rows
+    n_left_out: int
+
+
+def _resampled(
+    adjustment: Adjustment,
+    outcomes: Outcomes,
+    arms: Sequence[ArmRows],
+    at: Rows,
+    settings: RiskDifferenceOptions,
+    readjust: Readjust | None,
+) -> _Spread:
+    """Standard deviation and percentiles of resamples.
+
+    A resample that happens to end earlier keeps its last value: without it those in which the
+    people who are followed longest are drawn would count alone.
+    """
     draws = []
+    replicates, seed = settings.replicates, settings.seed
     if readjust is None:
         rows = np.flatnonzero(adjustment.kept)
         weight = np.zeros(adjustment.weight.size)
@@ -184,32 +262,34 @@ def risk_difference(
             draws.append(again[0].risk(made.weight, at) - again[1].risk(made.weight, at))
     found = np.array(draws)
     good = found[~np.isnan(found).any(axis=1)]
-    se, lower, upper = (np.full(at.size, np.nan) for _ in range(3))
-    if len(good) > 1:
-        tail = (1 - level) / 2
-        se = good.std(axis=0, ddof=1)
-        lower, upper = np.quantile(good, [tail, 1 - tail], axis=0)
-        # A resample that happens to end earlier keeps its last value: without it those in which
-        # the people who are followed longest are drawn would count alone.
-        for values in (se, lower, upper):
-            values[np.isnan(difference)] = np.nan
-    ends = {name: arm.end for name, arm in zip(ARMS, arms, strict=True)}
-    return RiskDifference(
-        times=at,
-        target=target,
-        comparator=comparator,
-        difference=difference,
-        se=se,
-        lower=lower,
-        upper=upper,
-        target_outcomes=arms[0].events_by(at),
-        comparator_outcomes=arms[1].events_by(at),
-        target_at_risk=arms[0].at_risk(at),
-        comparator_at_risk=arms[1].at_risk(at),
-        level=level,
-        n_left_out=len(found) - len(good),
-        notes=end_notes(at, ends),
-    )
+    n_left_out = len(found) - len(good)
+    if len(good) < 2:
+        return _Spread(*np.full((3, at.size), np.nan), n_left_out)
+    tail = (1 - settings.level) / 2
+    lower, upper = np.quantile(good, [tail, 1 - tail], axis=0)
+    return _Spread(good.std(axis=0, ddof=1), lower, upper, n_left_out)
+
+
+def _robust_error(
+    adjustment: Adjustment, outcomes: Outcomes, at: Rows, score: EstimatedScore | None
+) -> Rows:
+    """Standard errors (k,) by the infinitesimal jackknife over matched sets, or persons."""
+    rows = np.flatnonzero(adjustment.kept)
+    arm = np.where(adjustment.population.is_target[rows], 0, 1)
+    moved = np.zeros((rows.size, at.size))
+    for code, sign in ((0, 1.0), (1, -1.0)):
+        own = arm == code
+        place = rows[own]
+        table = outcomes.life_table(place, adjustment.weight[place])
+        incidence = np.cumsum(survival_before(table)[0] * table.events[0] / table.at_risk)
+        influence = incidence_influence(table, 0, incidence)
+        moved[own] = sign * influence_at(table, influence, incidence, at)
+    if score is not None:
+        sums = score.cluster_sums(moved)
+    else:
+        _, cluster = np.unique(adjustment.cluster[rows], return_inverse=True)
+        sums = cluster_sums(moved, cluster)
+    return np.asarray(np.sqrt((sums**2).sum(axis=0)))
 
 
 def end_notes(times: Rows, ends: Mapping[str, float], unit: TimeUnit = "days") -> tuple[Note, ...]:

@@ -575,8 +575,10 @@ class OutcomeModel(Settings):
         "where there are sets, with the marginal estimate as a sensitivity analysis",
         "auto",
     )
-    interval: Literal["auto", "profile", "robust", "wald", "bootstrap"] = setting(
-        "how confidence intervals are computed", "auto"
+    interval: Literal["auto", "profile", "robust", "wald", "bootstrap", "stacked"] = setting(
+        "how confidence intervals are computed; stacked: robust, with the estimation of the "
+        "propensity scores, which must be unpenalised",
+        "auto",
     )
     level: float = setting("the level of confidence intervals", 0.95, above=0, below=1)
     ties: Literal["breslow", "efron"] = setting("how the Cox model handles tied events", "breslow")
@@ -642,6 +644,12 @@ class OutcomeModel(Settings):
     def contradictions(self) -> Iterator[InputError]:
         """An interval by the bootstrap needs replicates; censoring is of one model."""
         yield from wrong_strength(self.kind, self.cross_validate)
+        if self.interval == "stacked" and self.is_penalized:
+            yield bad_setting(
+                "interval",
+                "a stacked interval is not defined for a model with a penalty.",
+                hint="use `interval='bootstrap'`, or leave the penalty out.",
+            )
         if self.interval == "bootstrap":
             try:
                 check_interval(self.replicates, self.level, "percentile")

@@ -3,12 +3,13 @@
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from riskset._types import Rows
+from riskset._types import Matrix, Rows
 from riskset.curves.life_table import LifeTable, TableSteps
 from riskset.curves.variance import greenwood_terms, survival_before
 
-__all__ = ["Influence", "hazard_influence", "incidence_influence"]
+__all__ = ["Influence", "hazard_influence", "incidence_influence", "influence_at"]
 
 
 class Influence(NamedTuple):
@@ -52,6 +53,21 @@ def incidence_influence(table: LifeTable, k: int, incidence: TableSteps) -> Infl
         + fails_of_k * (before / at_risk)[place]
     )
     return Influence(d, a_entry, a_entry * f_entry - d_entry, end, q)
+
+
+def influence_at(
+    table: LifeTable, influence: Influence, curve: TableSteps, times: NDArray[np.float64]
+) -> Matrix:
+    r"""What each row adds to a curve at times (n, k): :math:`w_i \partial F / \partial w_i`."""
+    seen = np.searchsorted(table.time, times, side="right")
+    d, slope, constant, end, q = influence
+    d, padded = np.append(0.0, d), np.append(0.0, curve)
+    out = np.empty((table.rows.time.size, seen.size))
+    for k, n in enumerate(seen.tolist()):
+        staying = d[n] - slope * padded[n] + constant
+        gone = end + q * (padded[n] - curve[table.place])
+        out[:, k] = table.rows.weight * np.where(table.place < n, gone, staying)
+    return out
 
 
 def hazard_influence(table: LifeTable) -> Influence:

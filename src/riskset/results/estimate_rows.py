@@ -44,7 +44,9 @@ class EstimateRow(OfRun, table="estimates"):
     llr: float | None = column(
         "effect", "log likelihood minus the log likelihood with a ratio of 1"
     )
-    interval: str | None = column("setting", '"profile", "robust", "wald" or "bootstrap"')
+    interval: str | None = column(
+        "setting", '"profile", "robust", "wald", "bootstrap" or "stacked"'
+    )
     interval_level: float = column("setting", "confidence level, such as 0.95")
     n_imputations: int | None = column("setting", "number of data sets that it is pooled over")
     fraction_missing: float | None = column("summary", "missing share of information", unit="share")

@@ -85,7 +85,9 @@ class RestrictedMeanRow(OfRun, table="restricted_means"):
     ratio_lower: float | None = column("derived", "lower limit of its interval")
     ratio_upper: float | None = column("derived", "upper limit")
     ratio_p: float | None = column("derived", "p value of a ratio of 1", unit="p")
-    interval: str = column("setting", 'how intervals were computed: "robust" or "bootstrap"')
+    interval: str = column(
+        "setting", 'how intervals were computed: "robust", "bootstrap" or "stacked"'
+    )
     interval_level: float = column("setting", "confidence level, such as 0.95")
     target_at_risk: int | None = column("private", "people of the target group at risk then")
     comparator_at_risk: int | None = column(

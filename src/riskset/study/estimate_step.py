@@ -14,6 +14,7 @@ from riskset._messages import Note, Sentence, Value
 from riskset._types import AnyArray
 from riskset.cohort.covariate_filter import TidyInfo
 from riskset.cohort.estimate import Estimate
+from riskset.cohort.outcome_fit import ROBUST
 from riskset.cohort.outcome_model import fit_outcome
 from riskset.cohort.outcomes import ArmCounts
 from riskset.cohort.sample_size import expected_se
@@ -36,6 +37,7 @@ from riskset.study.keys import KEYS
 from riskset.study.propensity_step import (
     coefficient_rows,
     penalty_columns,
+    score_covariates,
     status_of,
     tidy_covariates,
     tried_penalties,
@@ -48,8 +50,6 @@ NAMES = {"cox": "hazard", "cause-specific": "cause-specific hazard", "finegray":
 FITTED = ("ok", "events_in_one_arm")
 """Statuses of models whose covariates have coefficients, if that of the treatment is infinite."""
 MAX_INTERVALS = 6
-BY_ROWS = ("robust", "bootstrap")
-"""Ways of intervals with which rows count as belonging together or having weights."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -70,6 +70,8 @@ class EstimateStep(StepResult, step="estimate"):
 def crude(people: AnalysedOutcome) -> EstimateStep:
     """The estimate without any adjustment, of all who are followed."""
     changes = {"covariates": "none", "strength": None, "censoring_group": None}
+    if people.analysis.model.interval == "stacked":
+        changes["interval"] = "auto"  # there are no weights
     model = dataclasses.replace(people.analysis.model, **changes)  # type: ignore[arg-type]
     plain = dataclasses.replace(
         people,
@@ -179,6 +181,7 @@ def _fit(
 ) -> Estimate:
     """`fit_outcome` with a kind of model, by the settings of the analysis."""
     is_finegray = kind == "finegray"
+    is_stacked = people.analysis.model.interval == "stacked"
     if penalty is None or penalty.has_strength:
         checkpoint = None  # no cross-validation
     changes: dict[str, Any] = {
@@ -198,6 +201,7 @@ def _fit(
         settings=OutcomeModel(**people.analysis.model.values(OutcomeModel) | changes),
         covariates=covariates,
         interactions=interactions,
+        score_covariates=score_covariates(people) if is_stacked else None,
         checkpoint=checkpoint and checkpoint.with_stem(f"{checkpoint.stem}-{kind}"),
     )
     return estimate if people.cohort.data_set is None else _poolable(estimate)
@@ -310,7 +314,7 @@ def _over_time(estimate: Estimate, people: AnalysedOutcome) -> list[IntervalRow]
     over_time, followed = estimate.over_time, people.followed
     if over_time is None:
         return []
-    errors = over_time.se_robust if estimate.interval in BY_ROWS else over_time.se_model
+    errors = over_time.se_robust if estimate.interval in ROBUST else over_time.se_model
     half = float(ndtri(0.5 + estimate.level / 2)) * errors
     hr, lower, upper = (np.exp(over_time.coef + side * half) for side in (0, -1, 1))
     is_event = people.people.kept & (followed.status == 1)
@@ -367,13 +371,14 @@ class _LevelModel:
         """A row of each level, in their order."""
         alone = {level: self._alone(level) for level in levels}
         kept = [level for level in levels if alone[level].status == "ok"]
-        # Resamples of interactions would give no interval of a level.
-        is_resampled = self.people.analysis.model.interval == "bootstrap"
+        # Resamples, or stacked equations, would give no interval of a level.
+        interval = self.people.analysis.model.interval
+        other = {"bootstrap": "auto", "stacked": "robust"}.get(interval, interval)
         covariates, penalty = None, None
         if self.main.strength.l1:
             covariates = tidy_covariates(self.people)[1]
             penalty = L1(self.main.strength.l1)
-        inside = self._inside(kept, **({"interval": "auto"} if is_resampled else {}))
+        inside = self._inside(kept, interval=other)
 
         def joint(first: object) -> Estimate:
             """The model in which the treatment's own coefficient is the effect at one level."""

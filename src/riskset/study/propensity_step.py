@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -140,6 +140,13 @@ def tidy_covariates(
     analyses = {key: analysis for key, (analysis, _) in people.cohort.analyses.items()}
     info = tidy(design, people.people, settings=people.analysis.tidy, analysis=analyses or None)
     return info, info.design
+
+
+def score_covariates(people: AnalysedPeople) -> Design:
+    """The covariates of the score that was fitted to the people of the cohort."""
+    settings = people.analysis.propensity
+    everybody = replace(people, people=people.cohort.people)
+    return tidy_covariates(everybody, () if settings is None else settings.exclude)[1]
 
 
 def _row(cohort: ComparisonCohort, source: str, status: str) -> ScoreRow:

@@ -17,7 +17,7 @@ from riskset.infer.wald import normal_quantile
 from riskset.results.rows import RestrictedMeanRow
 from riskset.study.cache import StepResult
 from riskset.study.data_set_means import mean_row, total_variance
-from riskset.study.propensity_step import status_of
+from riskset.study.propensity_step import score_covariates, status_of
 from riskset.study.source import AnalysedOutcome
 
 __all__ = [
@@ -27,7 +27,7 @@ __all__ = [
     "restricted_means",
 ]
 
-Interval = Literal["robust", "bootstrap"]
+Interval = Literal["robust", "bootstrap", "stacked"]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -39,7 +39,7 @@ class RestrictedMeanStep(StepResult, step="restricted means"):
 
 def interval_of_means(interval: str) -> Interval:
     """The interval of restricted means that goes with that of the model."""
-    return "bootstrap" if interval == "bootstrap" else "robust"
+    return interval if interval in ("bootstrap", "stacked") else "robust"  # type: ignore[return-value]
 
 
 def restricted_means(
@@ -58,7 +58,7 @@ def restricted_means(
     notes: dict[Note, None] = {}
     for is_adjusted, people, reading in sides:
         try:
-            found = _of_people(outcome, people, horizons, reading)
+            found = _of_people(outcome, people, horizons, reading, is_adjusted=is_adjusted)
         except InputError as error:
             reason = status_of(error)[1]
             notes[Note("no_restricted_means", (), reason.template, reason.values)] = None
@@ -74,18 +74,27 @@ def restricted_means(
 
 
 def _of_people(
-    outcome: AnalysedOutcome, people: Adjustment, horizons: tuple[float, ...], reading: str
+    outcome: AnalysedOutcome,
+    people: Adjustment,
+    horizons: tuple[float, ...],
+    reading: str,
+    *,
+    is_adjusted: bool,
 ) -> ArmRestrictedMeans:
     model = outcome.analysis.model
+    interval = interval_of_means(model.interval)
+    if interval == "stacked" and not is_adjusted:
+        interval = "robust"  # there are no weights
     return restricted_mean(
         outcome.followed.outcome,
         people,
         horizons,
         reading=reading,
-        interval=interval_of_means(model.interval),
+        interval=interval,
         level=model.level,
         replicates=model.replicates,
         seed=outcome.seed,
+        score_covariates=score_covariates(outcome) if interval == "stacked" else None,
     )
 
 

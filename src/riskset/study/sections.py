@@ -341,7 +341,7 @@ class OutcomeModelSection(OutcomeModel):
                 "`strength` belongs to a penalty on covariates, but the model has none.",
                 "add covariates: all.",
             )
-        if self.covariates == "all" and self.interval in ("wald", "robust"):
+        if self.covariates == "all" and self.interval in ("wald", "robust", "stacked"):
             yield bad_setting(
                 "interval",
                 f"`covariates: all` adds a penalty, which excludes a {self.interval} interval.",

@@ -39,6 +39,7 @@ def contradictions(specification: Specification, folder: Path) -> Iterator[Fault
     yield from _of_definitions(specification, folder)
     yield from _of_variables(specification)
     yield from _of_imputation(specification)
+    yield from _of_stacked_intervals(specification)
     for name, analysis in _valid(specification.analyses):
         yield from _of_analysis(specification, ("analyses", name), analysis)
 
@@ -196,6 +197,30 @@ def _of_imputation(specification: Specification) -> Iterator[Fault]:
             )
             hint = "leave `covariates: all` out, or use missing: indicator."
             yield Fault(("analyses", name, "model", "covariates"), message, hint)
+
+
+def _of_stacked_intervals(specification: Specification) -> Iterator[Fault]:
+    """Weights that are smooth functions of an unpenalised score of known covariates."""
+    data = specification.data
+    has_score = isinstance(data, TableData) and data.score is not None
+    for name, analysis in _valid(specification.analyses):
+        parts = (analysis.model, analysis.propensity, analysis.weight, analysis.trim)
+        if INVALID in parts or analysis.model is None or analysis.model.interval != "stacked":
+            continue
+        weight, score = analysis.weight, analysis.propensity
+        if weight is None or not weight.uses_score:
+            lacks, hint = "weights by a propensity score", "add `weight`, or use robust."
+        elif isinstance(weight.truncate, str):
+            lacks, hint = "weights that are not cut at a percentile", "give `truncate` a number."
+        elif has_score or score is None or score.penalty != "none":
+            lacks = "a propensity score without a penalty, fitted in the study"
+            hint = "use `propensity: {penalty: none}`, or another interval."
+        elif analysis.trim is not None:
+            lacks, hint = "everybody's weights", "leave `trim` out, or use another interval."
+        else:
+            continue
+        message = f"a stacked interval needs {lacks}."
+        yield Fault(("analyses", name, "model", "interval"), message, hint)
 
 
 def _of_cohorts(specification: Specification, data: CdmData, folder: Path) -> Iterator[Fault]:
