@@ -368,6 +368,6 @@ def test_a_warning_where_a_curve_is_emptied():
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         found = rs.restricted_mean(y, times=4)
-    assert "failed while others were still to enter" in str(caught[0].message)
+    assert "falls to 0 while others are still to enter" in str(caught[0].message)
     assert caught[0].filename == __file__
     assert found["all"].mean == 1

@@ -393,6 +393,60 @@ def test_a_value_before_the_first_may_be_a_fraction_but_not_of_another_kind() ->
         rs.merge_histories(base, {"x": rs.LastValue(labs, "text", before=0.5)}, id="id")
 
 
+LEVELS = ["low", "high"]  # not in the order of the alphabet
+
+
+def level_of(values):
+    return pd.Categorical(values, LEVELS, ordered=True)
+
+
+def test_categories_keep_the_order_of_their_levels() -> None:
+    base = pd.DataFrame({"id": [1, 2], "time": [9.0, 8.0], "event": [1, 0]})
+    labs = pd.DataFrame({"id": [1], "time": [4], "value": level_of(["high"])})
+    first = base.assign(x=level_of(["high", "low"]))
+    for people, history in (
+        (base, rs.LastValue(labs, "value")),
+        (base, rs.LastValue(labs, "value", before="low")),
+        (first, rs.LastValue(labs, "value")),
+        (first, rs.LastValue(labs.assign(value="high"), "value")),
+    ):
+        as_polars = pl.from_pandas(people)
+        if "x" in people:
+            as_polars = as_polars.with_columns(pl.col("x").cast(pl.Enum(LEVELS)))
+        for made in (people, as_polars, pa.Table.from_pandas(people)):
+            x = rs.merge_histories(made, {"x": history}, id="id").rows["x"]
+            if isinstance(x, pd.Series):
+                assert x.cat.categories.tolist() == LEVELS
+            elif isinstance(x, pl.Series):
+                assert x.dtype == pl.Enum(LEVELS)
+            else:
+                assert x.combine_chunks().dictionary.to_pylist() == LEVELS
+            assert pa.array(x).to_pylist()[1] == "high"
+
+
+def test_levels_of_people_come_first_unless_an_order_is_declared() -> None:
+    base = pd.DataFrame({"id": [1], "time": [9.0], "event": [1], "x": pd.Categorical(["b"], ["b"])})
+    labs = pd.DataFrame({"id": [1], "time": [4], "value": pd.Categorical(["a"], ["a", "b"])})
+    rows = rs.merge_histories(base, {"x": rs.LastValue(labs, "value")}, id="id").rows
+    assert rows["x"].tolist() == ["b", "a"]
+    assert rows["x"].cat.categories.tolist() == ["b", "a"]
+    labs["value"] = labs["value"].cat.as_ordered()
+    with pytest.raises(rs.InputError, match="must have the same categories, but those"):
+        rs.merge_histories(base, {"x": rs.LastValue(labs, "value")}, id="id")
+    labs["value"] = "c"
+    with pytest.raises(rs.InputError, match="the value 'c' is not one of them"):
+        rs.merge_histories(base, {"x": rs.LastValue(labs, "value")}, id="id")
+
+
+def test_categories_in_the_order_in_which_they_appeared_become_text() -> None:
+    base = pl.DataFrame({"id": [1], "time": [9.0], "event": [1]})
+    values = pl.Series(["low"], dtype=pl.Categorical())
+    labs = pl.DataFrame({"id": [1], "time": [4], "value": values})
+    rows = rs.merge_histories(base, {"x": rs.LastValue(labs, "value", before="high")}, id="id").rows
+    assert rows["x"].dtype == pl.String
+    assert rows["x"].to_list() == ["high", "low"]
+
+
 def test_names_of_ohdsi_are_recognised_and_events_are_optional() -> None:
     base = pd.DataFrame({"rowId": [1], "time": [9.0], "y": [1]})
     visits = {"n": rs.RunningTotal(pa.table({"rowId": [1], "time": [4]}))}
@@ -451,13 +505,22 @@ LABS = {"id": [1, 1], "time": [4.0, 4.0], "value": [1.0, 2.0]}
         (lambda: rs.LastValue(pa.table(LABS), "value", same_time="mode"), "`same_time` must be"),
         (
             lambda: rs.LastValue(pa.table({**LABS, "value": ["a", "b"]}), "value", same_time="max"),
-            "holds text",
+            "does not hold numbers",
         ),
         (lambda: rs.LastValue(pa.table({**LABS, "value": [1, None]}), "value"), "missing"),
         (
             lambda: rs.LastValue(pa.table(LABS), "value", same_time="last", before="x"),
             "`before` is 'x'",
         ),
+        (
+            lambda: rs.LastValue(
+                pd.DataFrame(LABS).assign(value=level_of(["low", "low"])), "value", before="x"
+            ),
+            "`before` is 'x', which is not one of the categories",
+        ),
+        (lambda: rs.LastValue(pa.table(LABS), "v", "t"), "'v' was not found in the table of hist"),
+        (lambda: rs.RunningTotal(pa.table(LABS), before=None), "must be a finite number"),
+        (lambda: rs.RunningTotal(pa.table(LABS), before=np.nan), "must be a finite number"),
         (lambda: rs.LastValue(pa.table({**LABS, "id": ["1", "1"]}), "value"), "holds text"),
         (lambda: rs.LastValue(pa.table({**LABS, "time": [1, None]}), "value"), "missing"),
         (lambda: rs.EventTimes(pa.table(LABS), "value"), "several values"),
@@ -470,7 +533,7 @@ LABS = {"id": [1, 1], "time": [4.0, 4.0], "value": [1.0, 2.0]}
             lambda: rs.ExposurePeriods(
                 pa.table({**LABS, "end": [6.0, 7.0]}), "time", "end", "value"
             ),
-            "overlap at 1 times .* person 1, from 4",
+            "overlap once .* person 1, from 4",
         ),
         (lambda: pa.table(LABS), "must be a LastValue"),
     ],
@@ -479,6 +542,27 @@ def test_contradictions_are_refused(history, words) -> None:
     base = pa.table({"id": [1, 2], "time": [9.0, 8.0], "event": [1, 0]})
     with pytest.raises(rs.InputError, match=words):
         rs.merge_histories(base, {"x": history()}, id="id")
+
+
+@pytest.mark.parametrize("histories", [None, [rs.RunningTotal(LABS)], {3: rs.RunningTotal(LABS)}])
+def test_histories_have_names(histories) -> None:
+    base = pa.table({"id": [1], "time": [9.0], "event": [1]})
+    with pytest.raises(rs.InputError, match="must be a mapping|must be text, but one is 3"):
+        rs.merge_histories(base, histories, id="id")
+    if histories is not None:
+        with pytest.raises(rs.InputError, match="must be a mapping|must be text, but one is 3"):
+            rs.landmark(base, 2, histories, id="id")
+
+
+def test_messages_name_the_table() -> None:
+    base = pa.table({"id": [1], "time": [9.0], "event": [1]})
+    labs = pa.table({"id": pa.array([None], pa.int64()), "time": [4.0]})
+    with pytest.raises(rs.InputError, match="column 'id' of the table of history 'n' must not"):
+        rs.merge_histories(base, {"n": rs.RunningTotal(labs)}, id="id")
+    with pytest.raises(rs.InputError, match="'idd' was not found in the table of people"):
+        rs.merge_histories(base, {"n": rs.RunningTotal(labs)}, id="idd")
+    with pytest.raises(rs.InputError, match="end of follow-up; it has 'id', 'event'[.]"):
+        rs.merge_histories(base.drop(["time"]), {"n": rs.RunningTotal(labs)}, id="id")
 
 
 def test_tables_of_people_that_are_refused() -> None:
@@ -581,7 +665,16 @@ def test_landmarks_that_are_refused(at, keywords, words) -> None:
         rs.landmark(jasa()[0], at, **keywords, **JASA)
 
 
+@pytest.mark.parametrize("clock", ["keep", "restart"])
+def test_rounding_does_not_decide_what_is_within_the_horizon(clock) -> None:
+    assert 0.7 + 0.1 < 0.8 < 0.9
+    base = pa.table({"id": [1, 2], "time": [0.8, 0.9], "event": [1, 1]})
+    rows = rs.landmark(base, 0.7, id="id", horizon=0.1, clock=clock).rows.to_pydict()
+    assert rows["event"] == [1, 0]
+    assert rows["time"][0] == rows["time"][1]  # who is censored then is at risk of the event
+
+
 def test_a_landmark_needs_one_row_for_each_person() -> None:
     base = pa.table({"id": [1, 1], "a": [0, 4], "time": [4.0, 8.0], "event": [1, 0]})
-    with pytest.raises(rs.InputError, match="needs one row for each person, but 1 has several"):
+    with pytest.raises(rs.InputError, match="needs one row for each person, but person 1 has"):
         rs.landmark(base, 2, id="id", entry="a")

@@ -90,6 +90,14 @@ def test_values_by_hand() -> None:
     assert rows["x:(8,inf)"].to_list() == [0, 0, 0, 3, 0, 0]
 
 
+def test_steps_that_are_close_have_columns_of_their_own() -> None:
+    table = pd.DataFrame({"time": [2e6], "event": [1], "x": [2.0]})
+    rows = rs.time_interactions(table, {"x": [1234567, 1234567.25, 1234568]})
+    made = ["x:(1234567,1234567.25]", "x:(1234567.25,1234568]", "x:(1234568,inf)"]
+    assert [name for name in rows if ":" in name] == made
+    assert_array_equal(rows[made], 2 * np.eye(4)[:, 1:])
+
+
 def test_only_events_of_the_cause_cut() -> None:
     table = pd.DataFrame({"time": [4, 9, 6], "event": [1, 1, 2], "x": [2.0, 3.0, 5.0]})
     every = rs.time_interactions(table, {"x": "log"})
@@ -127,6 +135,13 @@ def test_free_memory_is_a_number_of_bytes() -> None:
         ({"karno": "log"}, {"cause": 3}, "no row has an event of the cause 3"),
         ({"karno": "log"}, {"at": [np.inf]}, "`at` must be finite"),
         ({"karno": "log"}, {"id": "karno"}, "would have the name of another"),
+        (["karno"], {}, "must be a mapping"),
+        ({"karno": 5}, {}, "must be a sequence of times, but they are 5"),
+        ({"karno": lambda t: t if t > 3 else 0}, {}, "failed for an array of .* ValueError"),
+        ({"karno": lambda t: t.astype(str)}, {}, "and type <U"),
+        ({"karno": "log"}, {"at": 0}, "a number of intervals, or the times between them"),
+        ({"karno": [30]}, {"at": 5}, "`at` is for smooth functions"),
+        ({"karno": [30]}, {"strata": "cel"}, "'cel' was not found"),
     ],
 )
 def test_refusals(effects, keywords, words) -> None:

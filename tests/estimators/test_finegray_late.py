@@ -35,7 +35,9 @@ def test_an_empty_risk_set_is_refused():
     y = rs.Surv(time, event, entry)
     with pytest.raises(rs.InputError, match=r"just before time 4, .* 1 row with") as caught:
         rs.FineGray().fit(x, y)
-    assert "leave out rows that end by 4." in str(caught.value)
+    assert "leave out the rows that end by 4, or those that enter then or later." in str(
+        caught.value
+    )
     kept = np.array(time) > 4
     assert rs.FineGray(rs.L2(1.0)).fit(x[kept], y[kept]).status_ == "converged"
     # A censored row, or one with the event of interest, needs no weight.

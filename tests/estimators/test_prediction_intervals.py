@@ -362,6 +362,19 @@ def test_a_saved_model_knows_the_times_that_it_was_saved_with(tmp_path):
             again.predict_interval(x[:3], [0.3], strata=[0, 1, 1])
         with pytest.raises(NotDefinedError, match="training data"):
             again.predict_quantile(x[:3], strata=[0, 1, 1])
+        rs.Cox().fit(x, rs.Surv(time, event > 0)).save(tmp_path / "all", interval_times=0.5)
+        unstratified = rs.load(tmp_path / "all")
+        with pytest.raises(NotDefinedError, match="conditional survival") as caught:
+            unstratified.predict_interval(x[:3], [0.5], given=0.25)
+        assert caught.value.hint == "predict before saving."
+        with pytest.raises(rs.InputError, match="`interval_times` has no times"):
+            model.save(tmp_path / "fit", interval_times=[])
+        with pytest.raises(rs.InputError, match="`interval_times` must be numeric"):
+            model.save(tmp_path / "fit", interval_times="0.5")
+        for one in (model, again):
+            for variance in ("model", "robust"):
+                none = one.predict_interval(x[:3], [], variance=variance, strata=[0, 1, 1])
+                assert none.estimate.shape == none.upper.shape == (3, 0)
         model.save(tmp_path / "fit")
         with pytest.raises(NotDefinedError, match="intervals of predictions"):
             rs.load(tmp_path / "fit").predict_interval(x[:3], at, strata=[0, 1, 1])

@@ -457,8 +457,8 @@ def warn_if_emptied(survival: TableSteps, at_risk: TableSteps, label: object) ->
     if zero.size > 1:
         zero = np.flatnonzero(survival == 0)
         warnings.warn(
-            f"everybody at risk in group {label!r} failed while others were still to enter "
-            f"({at_risk[zero[0]]:g} at risk then), so the survival is 0 from there on. "
+            f"the curve of group {label!r} falls to 0 while others are still to enter "
+            f"({at_risk[zero[0]]:g} at risk then), and stays there. "
             "Start the curve later, when more have entered.",
             RisksetWarning,
             stacklevel=4,

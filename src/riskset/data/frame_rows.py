@@ -1,6 +1,7 @@
 """Rows of a data frame, taken in any order, with columns that are set, in its own library."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import narwhals as nw
@@ -8,7 +9,7 @@ import pyarrow as pa
 
 from riskset._types import AnyArray, Index
 from riskset.data.frame import as_table, eager_frame
-from riskset.data.table import Table
+from riskset.data.table import Table, TableWords
 
 __all__ = ["FrameRows"]
 
@@ -19,10 +20,10 @@ class FrameRows:
     Lazy frames and relations are computed once and become Arrow tables.
     """
 
-    def __init__(self, frame: object) -> None:
+    def __init__(self, frame: object, name: str = "") -> None:
         self._eager = eager_frame(frame)
         native = self._eager if isinstance(self._eager, pa.Table) else self._eager.to_native()
-        self.table: Table = as_table(native)
+        self.table: Table = replace(as_table(native), words=TableWords(name=name))
 
     def take(
         self, rows: Index, columns: Mapping[str, Any], same: Mapping[str, Index] | None = None
@@ -45,7 +46,10 @@ class FrameRows:
             taken = _with(taken, name, self._eager.get_column(name)[places].to_native())
         for name, values in columns.items():
             made = nw.from_arrow(pa.table({name: values}), backend=self._eager.implementation)
-            taken = _with(taken, name, made.get_column(name).to_native())
+            column = made.get_column(name)
+            if self._eager.implementation.is_polars() and column.dtype == nw.Categorical:
+                column = column.cast(nw.Enum(values.dictionary.to_pylist()))
+            taken = _with(taken, name, column.to_native())
         return taken.to_native()
 
     def of_columns(self, columns: Mapping[str, AnyArray]) -> Any:

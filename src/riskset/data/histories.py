@@ -1,11 +1,21 @@
 """What a long table says about people over time: values, counts, events and periods of exposure."""
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, get_args
 
 from riskset._errors import InputError
+from riskset._types import is_number
 
-__all__ = ["EventTimes", "ExposurePeriods", "History", "LastValue", "RunningTotal"]
+__all__ = [
+    "EventTimes",
+    "ExposurePeriods",
+    "History",
+    "LastValue",
+    "RunningTotal",
+    "checked_histories",
+]
 
 SameTime = Literal["error", "first", "last", "min", "max", "mean"]
 SameEvent = Literal["error", "first", "last", "min", "max"]
@@ -119,6 +129,11 @@ class RunningTotal:
 
     def __post_init__(self) -> None:
         _check_options(self, missing=MissingValues)
+        if not (is_number(self.before) and math.isfinite(self.before)):
+            raise InputError(
+                f"`before` must be a finite number, but it is {self.before!r}.",
+                hint="it is the total before the first occurrence.",
+            )
 
 
 @dataclass(frozen=True, eq=False)
@@ -222,3 +237,26 @@ class ExposurePeriods:
 
 
 History: TypeAlias = LastValue | RunningTotal | EventTimes | ExposurePeriods
+
+
+def checked_histories(histories: object) -> dict[str, History]:
+    """Histories by name; raises `InputError` if they are something else."""
+    example = "for example {'bilirubin': riskset.LastValue(table, 'value')}."
+    if not isinstance(histories, Mapping):
+        raise InputError(
+            "`histories` must be a mapping of names of new columns to histories, but it is of type "
+            f"{type(histories).__name__}.",
+            hint=example,
+        )
+    for name, history in histories.items():
+        if not isinstance(name, str):
+            raise InputError(
+                f"the names of `histories` must be text, but one is {name!r}.", hint=example
+            )
+        if not isinstance(history, get_args(History)):
+            raise InputError(
+                f"history {name!r} must be a LastValue, RunningTotal, EventTimes or "
+                f"ExposurePeriods, but it is of type {type(history).__name__}.",
+                hint=example,
+            )
+    return dict(histories)

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,15 +10,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from riskset._errors import InputError
-from riskset._types import AnyArray, Index, Rows, is_number
+from riskset._types import AnyArray, Index, Rows
 from riskset.data.checks import Places, complain_rows
 from riskset.data.episodes import Cuts, ranges, search_groups
 from riskset.data.frame import as_table
 from riskset.data.histories import EventTimes, ExposurePeriods, History, LastValue, RunningTotal
-from riskset.data.history_records import FollowUpRows, HistoryRecords, PersonKeys
+from riskset.data.history_records import FollowUpRows, HistoryRecords, PersonKeys, times
+from riskset.data.history_values import fill_with, ordered_column
 from riskset.data.missing_values import missing_rows_of
 from riskset.data.table import (
     Table,
+    TableWords,
     check_present,
     finite_numbers,
     kind_of,
@@ -59,15 +62,9 @@ def read_history(
         EventTimes: _Events,
         ExposurePeriods: _Periods,
     }
-    reader = kinds.get(type(history))
-    if reader is None:
-        raise InputError(
-            f"history {name!r} must be a LastValue, RunningTotal, EventTimes or ExposurePeriods, "
-            f"but it is of type {type(history).__name__}.",
-            hint=f"for example {{{name!r}: riskset.LastValue(table, 'value')}}.",
-        )
     table = as_table(history.table)
-    made: Timeline = reader(name, history, table, people, follow_up, history.id or id)
+    table = replace(table, words=TableWords(name=f"the table of history {name!r}"))
+    made: Timeline = kinds[type(history)](name, history, table, people, follow_up, history.id or id)
     return made
 
 
@@ -84,13 +81,13 @@ class _Values(Timeline):
         column, rule = history.value, history.same_time
         skip = _missing(table, column, history.missing)
         found = HistoryRecords.read(table, people, follow_up, id, history.time, skip)
-        array = table.array(column)
+        array = ordered_column(table, column)
         has_numbers = kind_of(array.type) in ("number", "bool", "missing")
         if not has_numbers and kind_of(array.type) not in ("text", "category"):
             labels(table, column, array)  # refuses dates and lists, with the reason
         if rule in ("min", "max", "mean") and not has_numbers:
             raise InputError(
-                f"`same_time` is {rule!r}, but {table.words.column(column)} holds text.",
+                f"`same_time` is {rule!r}, but {table.words.column(column)} does not hold numbers.",
                 hint="use `same_time='first'` or `same_time='last'`.",
             )
         self.records = {name: found}
@@ -102,31 +99,13 @@ class _Values(Timeline):
             self._values: Any = pa.array(_means(found, codes))
             self._row = np.arange(kept.row.size)
         else:
-            self._values, self._row = array.combine_chunks(), kept.row
-        if history.before is not None:
-            self._values = plain_values(self._values)
+            self._values, self._row = array.unify_dictionaries().combine_chunks(), kept.row
 
     def values(self, person: Index, at: Rows) -> Any:
         k = self._kept.before(person, at)
         row = self._row[k] if self._row.size else np.zeros(k.size, dtype=np.int64)
         taken = self._values.take(pa.array(row, mask=k < 0))
-        if self._before is None:
-            return taken
-        return _filled(taken, self._before)
-
-
-def _filled(taken: Any, before: object) -> Any:
-    """Values of a history, with a given one where there is none yet."""
-    kind = kind_of(taken.type)
-    if kind in ("number", "bool", "missing") and is_number(before):
-        is_whole = pa.types.is_integer(taken.type) and float(before).is_integer()
-        return (taken if is_whole else taken.cast(pa.float64())).fill_null(before)
-    if (kind == "text" and isinstance(before, str)) or (kind == "bool" and before in (False, True)):
-        return taken.fill_null(before)
-    raise InputError(
-        f"`before` is {before!r}, but the values of its history are of type {taken.type}.",
-        hint="give a value of the same type.",
-    )
+        return taken if self._before is None else fill_with(taken, self._before)
 
 
 class _Totals(Timeline):
@@ -243,8 +222,9 @@ class _Periods(Timeline):
     def _refuse_overlap(self, k: int, table: Table, people: PersonKeys, active: AnyArray) -> None:
         person = int(np.searchsorted(self._limits.ptr, k, side="right")) - 1
         raise InputError(
-            f"periods of {table.words.place} overlap at {int(np.count_nonzero(active > 1)):,} "
-            f"times (first: person {people.name(person)!r}, from {self._limits.time[k]:g}).",
+            f"periods of one person in {table.words.place} overlap "
+            f"{times(int(np.count_nonzero(active > 1)))} (first: person {people.name(person)!r}, "
+            f"from {self._limits.time[k]:g}).",
             hint="correct them, or choose with `overlap='sum'` or `overlap='max'`.",
             argument="overlap",
         )

@@ -6,20 +6,22 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from riskset._errors import InputError
+from riskset._errors import InputError, counted
 from riskset._messages import Note, Value
 from riskset._types import AnyArray, Index
 from riskset.data.column_roles import ColumnRoles
 from riskset.data.episodes import Cuts, cut_rows, sort_groups
-from riskset.data.histories import EventTimes, History, LastValue
+from riskset.data.histories import EventTimes, History, LastValue, checked_histories
 from riskset.data.history_columns import Timeline, read_history
 from riskset.data.history_records import PLACES, FollowUpRows, PersonKeys
+from riskset.data.history_values import fill_with_column, ordered_column
 from riskset.data.splitting import FollowUp
-from riskset.data.table import kind_of, plain_values
 
 __all__ = ["FollowedPeople", "StartStopRows", "merge_histories"]
+
+PEOPLE = "the table of people"
+"""How messages call the table that tells who is followed."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -135,6 +137,7 @@ def merge_histories(
     3       2   7.0     0    3.0        NaN     1
     """
     roles = ColumnRoles(time=time, event=event, entry=entry, censored=censored)
+    histories = checked_histories(histories)
     base = FollowedPeople.read(people, roles, id, start)
     base.refuse_taken(histories)
     lines = base.timelines(histories)
@@ -185,7 +188,7 @@ class FollowedPeople:
     @classmethod
     def read(cls, people: object, roles: ColumnRoles, id: str, start: float) -> "FollowedPeople":
         """Read the table, and check that intervals of a person do not overlap."""
-        follow_up = FollowUp.read(people, roles, start, has_events=False)
+        follow_up = FollowUp.read(people, roles, start, has_events=False, name=PEOPLE)
         table = follow_up.frame.table
         keys = PersonKeys(table, id)
         order = np.lexsort((follow_up.entry, keys.codes))
@@ -196,8 +199,9 @@ class FollowedPeople:
             raise InputError(
                 f"the follow-up of a person must not overlap, but {table.words.row(order[k])} and "
                 f"{table.words.row(order[k + 1])} of person {keys.name(person[k])!r} do "
-                f"({int(overlaps.sum()):,} such pairs of rows).",
-                hint="pass one row for each person, or intervals one after the other.",
+                f"({counted(int(overlaps.sum()), 'such pair of rows', 'such pairs of rows')}).",
+                hint="pass one row for each person, or intervals one after the other, whose starts "
+                "are named by `entry`.",
             )
         ptr = sort_groups(person, keys.n)[1]
         return cls(follow_up, id, keys, order, FollowUpRows(ptr, entry, time))
@@ -231,21 +235,8 @@ class FollowedPeople:
         table = self.follow_up.frame.table
         if name not in table.columns:
             return values
-        first = table.array(name).take(pa.array(row)).combine_chunks()
-        if first.type != values.type:
-            kinds = {kind_of(first.type), kind_of(values.type)}
-            first, values = plain_values(first), plain_values(values)
-            if kinds <= {"number", "bool", "missing"}:
-                first, values = first.cast(pa.float64()), values.cast(pa.float64())
-            elif kinds <= {"text", "category", "missing"}:
-                first, values = first.cast(pa.large_string()), values.cast(pa.large_string())
-            else:
-                raise InputError(
-                    f"{table.words.column(name)} of the table of people has values of type "
-                    f"{first.type}, but those of its history are of type {values.type}.",
-                    hint="write both as numbers, or both as text.",
-                )
-        return pc.if_else(values.is_null(), first, values)
+        first = ordered_column(table, name).unify_dictionaries().take(pa.array(row))
+        return fill_with_column(values, first.combine_chunks(), table.words.column(name))
 
     def table_of(
         self, label: str, counts: Mapping[Any, Mapping[str, int]], columns: tuple[str, ...]

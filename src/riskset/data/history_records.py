@@ -21,7 +21,7 @@ from riskset.data.table import (
     plain_values,
 )
 
-__all__ = ["PLACES", "FollowUpRows", "PersonKeys", "HistoryRecords"]
+__all__ = ["PLACES", "FollowUpRows", "HistoryRecords", "PersonKeys", "times"]
 
 PLACES = (
     *("early", "leading", "within", "boundary", "trailing", "gap", "late"),
@@ -51,9 +51,8 @@ class PersonKeys:
         if is_text != self._is_text and len(values):
             kinds = {True: "text", False: "numbers"}
             raise InputError(
-                f"{table.words.column(name)} of a history holds {kinds[is_text]}, but "
-                f"{self._words.column(self._name)} of the table of people holds "
-                f"{kinds[self._is_text]}.",
+                f"{table.words.column(name)} holds {kinds[is_text]}, but "
+                f"{self._words.column(self._name)} holds {kinds[self._is_text]}.",
                 hint="write identifiers in the same way in all tables.",
             )
         found = pc.index_in(values, value_set=self._known)
@@ -62,6 +61,11 @@ class PersonKeys:
     def name(self, person: int) -> object:
         """The identifier of a person."""
         return self._known[int(person)].as_py()
+
+
+def times(n: int) -> str:
+    """How often something happened."""
+    return "once" if n == 1 else f"{n:,} times"
 
 
 def _key_values(table: Table, name: str) -> tuple["pa.Array", bool]:
@@ -210,9 +214,9 @@ class HistoryRecords:
         k = int(np.argmax(differs))
         n = np.unique(first[differs]).size
         raise InputError(
-            f"{self.table.words.column(name)} of a history has several values of one person at "
-            f"one time that differ, {n:,} times (first: person {people.name(self.person[k])!r}, "
-            f"time {self.time[k]:g}, rows {self.row[first[k]]} and {self.row[k]}).",
+            f"{self.table.words.column(name)} has several values of one person at one time that "
+            f"differ, {times(n)} (first: person {people.name(self.person[k])!r}, time "
+            f"{self.time[k]:g}, rows {self.row[first[k]]} and {self.row[k]}).",
             hint="correct the table, or choose with `same_time`, for example `same_time='last'`.",
             argument="same_time",
         )

@@ -1,6 +1,6 @@
 """Landmark analyses: people at risk at given times, with the covariates of those times."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, get_args
 
 import numpy as np
@@ -10,7 +10,7 @@ from riskset._messages import Note, Value
 from riskset._types import Index, Rows
 from riskset.data.checks import Places, as_numbers
 from riskset.data.column_roles import ColumnRoles
-from riskset.data.histories import EventTimes, History
+from riskset.data.histories import EventTimes, History, checked_histories
 from riskset.data.history_merge import FollowedPeople, StartStopRows
 from riskset.data.splitting import is_finite, refuse_taken
 
@@ -108,7 +108,7 @@ def landmark(
     marks = _read_marks(at, horizon, clock)
     roles = ColumnRoles(time=time, event=event, entry=entry, censored=censored)
     base = FollowedPeople.read(people, roles, id, start)
-    given = dict(histories or {})
+    given = checked_histories({} if histories is None else histories)
     _check(base, given, name)
     row, mark, counts = _at_risk(base, marks)
     frame = base.follow_up
@@ -117,7 +117,8 @@ def landmark(
         label: base.with_first(label, line.values(person, mark), row)
         for label, line in base.timelines(given).items()
     }
-    end = mark + (np.inf if horizon is None else float(horizon))
+    ends = [_end(frame.time, s, horizon) for s in marks.tolist()]
+    end = np.repeat(ends, [count["at_risk"] for count in counts.values()])
     until, has_event = np.minimum(frame.time[row], end), frame.time[row] <= end
     for s, count in counts.items():
         own = (mark == s) & has_event
@@ -136,10 +137,24 @@ def _read_marks(at: object, horizon: object, clock: str) -> Rows:
             f"`horizon` must be a positive number, but it is {horizon!r}.",
             hint="it is the length of the follow-up after a landmark.",
         )
-    marks = np.unique(as_numbers([at] if is_finite(at) else at, "at", None, Places()))
+    many = at if isinstance(at, Iterable) and not isinstance(at, str) else [at]
+    hint = "leave missing landmarks out."
+    marks = np.unique(as_numbers(many, "at", None, Places(), missing_hint=hint))
     if not marks.size:
         raise InputError("`at` has no landmarks.", hint="for example `at=[30, 60]`.")
     return marks
+
+
+def _end(time: Rows, mark: float, horizon: float | None) -> float:
+    """End of the follow-up after a landmark, which a time equals that only rounding tells apart.
+
+    0.7 + 0.1 is less than 0.8, but an event at 0.8 is within 0.1 of a landmark at 0.7.
+    """
+    if horizon is None:
+        return np.inf
+    end = mark + float(horizon)
+    reach = 2 * np.finfo(np.float64).eps * max(abs(mark), horizon, abs(end))
+    return float(time[np.abs(time - end) <= reach].max(initial=end))
 
 
 def _check(base: FollowedPeople, histories: Mapping[str, History], name: str) -> None:
@@ -147,8 +162,8 @@ def _check(base: FollowedPeople, histories: Mapping[str, History], name: str) ->
     if base.keys.n < base.order.size:
         person = int(np.argmax(np.bincount(base.keys.codes)))
         raise InputError(
-            f"a landmark analysis needs one row for each person, but {base.keys.name(person)!r} "
-            f"has several in {table.words.place}.",
+            f"a landmark analysis needs one row for each person, but person "
+            f"{base.keys.name(person)!r} has several in {table.words.place}.",
             hint="pass the table of people, and what changes as `histories`.",
         )
     for label, history in histories.items():
@@ -158,7 +173,8 @@ def _check(base: FollowedPeople, histories: Mapping[str, History], name: str) ->
                 hint="count events before the landmark with riskset.RunningTotal.",
             )
     base.refuse_taken(histories)
-    refuse_taken([*table.columns, *base.follow_up.outcome_columns, *histories], [name])
+    names = [*table.columns, *base.follow_up.outcome_columns, *histories]
+    refuse_taken(names, [name], "choose another name of the landmarks with `name`.")
 
 
 def _at_risk(base: FollowedPeople, marks: Rows) -> tuple[Index, Rows, dict[float, dict[str, int]]]:

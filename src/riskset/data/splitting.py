@@ -1,6 +1,7 @@
 """Rows with follow-up as several rows, each for a part of it: R's `survSplit`."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -21,6 +22,9 @@ from riskset.data.table import Table, kind_of, numbers, type_words
 __all__ = ["FollowUp", "entries_of", "pieces_of", "split"]
 
 T = TypeVar("T")
+
+NEW_NAMES = "choose other names with `id` and `episode`, or None to leave them out."
+"""What to do if a new column has the name of another one."""
 
 
 def split(
@@ -109,7 +113,7 @@ def split(
     roles = ColumnRoles(time=time, event=event, entry=entry, censored=censored)
     follow_up = FollowUp.read(data, roles, start)
     pieces = follow_up.cut(cuts)
-    rows: T = follow_up.pieces(pieces, _numbers_of(pieces, id, episode))
+    rows: T = follow_up.pieces(pieces, _numbers_of(pieces, id, episode), NEW_NAMES)
     return rows
 
 
@@ -143,21 +147,21 @@ class FollowUp:
 
     @classmethod
     def read(
-        cls, data: object, asked: ColumnRoles, start: float, *, has_events: bool = True
+        cls,
+        data: object,
+        asked: ColumnRoles,
+        start: float,
+        *,
+        has_events: bool = True,
+        name: str = "",
     ) -> "FollowUp":
-        """Read and check the columns of a data frame.
+        """Read and check the columns of a data frame, which messages call by `name`.
 
         Unless it `has_events`, a column of events is optional, and without one nobody has any.
         """
-        frame = FrameRows(data)
+        frame = FrameRows(data, name)
         table = frame.table
-        try:
-            roles = asked.find(table.columns, table.words.place)
-        except InputError:
-            if has_events or asked.event is not None:
-                raise
-            # The error again, unless it was that there is no event.
-            roles = asked.find((*table.columns, "event"), table.words.place)
+        roles = _roles(asked, table, has_events=has_events)
         if roles.entry is None and "entry" in table.columns:
             raise InputError(
                 f"{table.words.column('entry')} exists, but `entry` does not name it.",
@@ -184,9 +188,9 @@ class FollowUp:
         chosen, group = _read_cuts(cuts, self.time.size, self.frame.table)
         return cut_rows(self.entry, self.time, chosen, group)
 
-    def pieces(self, pieces: Pieces, new: dict[str, AnyArray]) -> Any:
-        """The frame with a row for each piece, and new columns."""
-        refuse_taken([*self.frame.table.columns, *self.outcome_columns], new)
+    def pieces(self, pieces: Pieces, new: dict[str, AnyArray], remedy: str) -> Any:
+        """The frame with a row for each piece, and new columns; see `refuse_taken`."""
+        refuse_taken([*self.frame.table.columns, *self.outcome_columns], new, remedy)
         return self.outcome_rows(pieces.row, pieces.entry, pieces.time, pieces.is_last, new)
 
     def outcome_rows(
@@ -215,6 +219,16 @@ class FollowUp:
         table = self.frame.table
         own = numbers(table, name, table.array(name))[row]
         return {name: np.where(has_event, own, np.zeros(1, own.dtype))}, {}
+
+
+def _roles(asked: ColumnRoles, table: Table, *, has_events: bool) -> ColumnRoles:
+    try:
+        return asked.find(table.columns, table.words.place)
+    except InputError:
+        if not has_events and asked.event is None and "event" not in table.columns:
+            with suppress(InputError):
+                return asked.find((*table.columns, "event"), table.words.place)
+        raise
 
 
 def entries_of(time: Rows, entry: Rows | None, start: float, places: Places) -> Rows:
@@ -275,7 +289,7 @@ def _split_surv(
     entry = entries_of(times, own, start, named)
     pieces = cut_rows(entry, times, *_read_cuts(cuts, y.size, None))
     new = _numbers_of(pieces, id, episode)
-    refuse_taken([*names, "entry"], new)
+    refuse_taken([*names, "entry"], new, NEW_NAMES)
     changed = {time: pieces.time, "entry": pieces.entry, **new}
     kinds = {name: y.dtype[name] for name in names} | {k: v.dtype for k, v in changed.items()}
     out = np.empty(pieces.row.size, dtype=list(kinds.items()))
@@ -286,13 +300,12 @@ def _split_surv(
     return out
 
 
-def refuse_taken(names: Sequence[str], new: Iterable[str]) -> None:
-    """Refuse new columns with the names of others."""
+def refuse_taken(names: Sequence[str], new: Iterable[str], remedy: str) -> None:
+    """Refuse new columns with the names of others, and say what to do."""
     for name in new:
         if name in names:
             raise InputError(
-                f"the new column {name!r} would have the name of another one.",
-                hint="choose other names with `id` and `episode`, or None to leave them out.",
+                f"the new column {name!r} would have the name of another one.", hint=remedy
             )
 
 

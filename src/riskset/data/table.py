@@ -54,16 +54,18 @@ class TableWords:
 
     Rows of a data frame count from 0, as its own positions do; rows of a file count from 1, without
     the header. `row_keys` (n_rows,) are the values of the column `id`, which identifies rows.
+    `name` tells a data frame from others of the same call.
     """
 
     file: str = ""
     id: str | None = None
     row_keys: AnyArray | None = field(default=None, repr=False)
+    name: str = ""
 
     @property
     def place(self) -> str:
-        """The file, or "the data frame"."""
-        return self.file or "the data frame"
+        """The file, the name, or "the data frame"."""
+        return self.file or self.name or "the data frame"
 
     def places(self, name: str) -> Places:
         """What the checks of one column call it and its rows."""
@@ -71,7 +73,8 @@ class TableWords:
 
     def column(self, name: str) -> str:
         """A column."""
-        return f"column {name!r} of {self.file}" if self.file else f"column {name!r}"
+        place = self.file or self.name
+        return f"column {name!r} of {place}" if place else f"column {name!r}"
 
     def row(self, i: int) -> str:
         """A row."""

@@ -1,7 +1,7 @@
 """Covariates times functions of time, for effects that change: `tt` of R's `coxph`."""
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeAlias, TypeVar
 
@@ -21,6 +21,9 @@ __all__ = ["time_interactions"]
 
 T = TypeVar("T")
 TimeFunction: TypeAlias = str | Sequence[float] | Callable[[Rows], AnyArray]
+
+NEW_NAMES = "choose another name with `id`, or rename the column."
+"""What to do if a new column has the name of another one."""
 
 COPIES = 3
 """Times that a result is in memory while it is made."""
@@ -64,8 +67,8 @@ def time_interactions(
     cause : int or str, optional
         Code or label of the event of interest. Default: the times of all events count.
     strata : str or sequence of str, optional
-        Columns of the strata of the model. Rows are then split at the times of events of their own
-        stratum, which saves many rows.
+        Columns of the strata of the model. For exact smooth functions, rows are then split at the
+        times of events of their own stratum only, which saves many rows.
     at : int or sequence of numbers, optional
         Approximate smooth functions on a grid instead: on this number of intervals with about as
         many events each, or on the intervals between these times. In an interval, g is its mean
@@ -115,6 +118,12 @@ def time_interactions(
     [240.0, 280.0, 630.0, 200.0, 450.0]
     """
     roles = ColumnRoles(time=time, event=event, entry=entry, censored=censored)
+    if not isinstance(effects, Mapping):
+        raise InputError(
+            "`effects` must be a mapping of columns to functions of time, but it is of type "
+            f"{type(effects).__name__}.",
+            hint="for example {'age': 'log'} or {'age': [365, 730]}.",
+        )
     known = FollowUp.read(data, roles, start)
     steps = {name: _read_steps(name, g) for name, g in effects.items() if _is_steps(g)}
     smooth = {name: _read_function(name, g) for name, g in effects.items() if name not in steps}
@@ -139,9 +148,9 @@ def time_interactions(
             label, g = smooth[name]
             value = _means(g, known.time, pieces.row, interval, has_event, n_intervals)
             made[f"{name}:{label}"] = own * value[interval]
-        refuse_taken(list(new), made)
+        refuse_taken(list(new), made, NEW_NAMES)
         new |= made
-    rows: T = known.pieces(pieces, new)
+    rows: T = known.pieces(pieces, new, NEW_NAMES)
     return rows
 
 
@@ -154,7 +163,14 @@ def _is_steps(function: object) -> bool:
 
 def _read_steps(name: str, steps: object) -> Rows:
     places = Places({"steps": f"the steps of {name!r} in `effects`"})
-    times = np.unique(as_numbers(steps, "steps", None, places))
+    if not isinstance(steps, Iterable):
+        raise InputError(
+            f"the steps of {name!r} in `effects` must be a sequence of times, but they are "
+            f"{steps!r}.",
+            hint="for example {'age': [365]}.",
+        )
+    given = as_numbers(steps, "steps", None, places, missing_hint="leave missing times out.")
+    times = np.unique(given)
     if not times.size:
         raise InputError(
             f"the steps of {name!r} in `effects` are empty.",
@@ -167,9 +183,14 @@ def _labelled(steps: Rows) -> list[tuple[tuple[float, float], str]]:
     """The intervals from each step on, and what they are called."""
     ends = [*steps[1:].tolist(), np.inf]
     return [
-        ((low, high), f"({low:g},{high:g}" + ("]" if high < np.inf else ")"))
+        ((low, high), f"({_exact(low)},{_exact(high)}" + ("]" if high < np.inf else ")"))
         for low, high in zip(steps.tolist(), ends, strict=False)
     ]
+
+
+def _exact(time: float) -> str:
+    """A number without a loss of digits, so that two steps never have the same name."""
+    return repr(time).removesuffix(".0")
 
 
 def _read_function(name: str, function: object) -> tuple[str, Callable[[Rows], Rows]]:
@@ -192,12 +213,20 @@ def _read_function(name: str, function: object) -> tuple[str, Callable[[Rows], R
         label, g = "g(t)" if given == "<lambda>" else f"{given}(t)", function
 
     def checked(times: Rows) -> Rows:
-        with np.errstate(all="ignore"):
-            value = np.asarray(g(times))
+        try:
+            with np.errstate(all="ignore"):
+                value = np.asarray(g(times))
+        except Exception as error:
+            raise InputError(
+                f"the function of {name!r} in `effects` failed for an array of {times.size} times: "
+                f"{type(error).__name__}: {error}.",
+                hint="write it for arrays, for example with functions of NumPy.",
+            ) from error
         if value.shape != times.shape or value.dtype.kind not in "buif":
             raise InputError(
                 f"the function of {name!r} in `effects` must return a number for each time, but "
-                f"for {times.size} times it returned an array of shape {value.shape}.",
+                f"for {times.size} times it returned an array of shape {value.shape} and type "
+                f"{value.dtype}.",
                 hint="write it for arrays, for example with functions of NumPy.",
             )
         bad = ~np.isfinite(value)
@@ -265,26 +294,40 @@ def _read_cuts(
 ) -> tuple[Cuts, Index]:
     """Where rows are cut, and the group of each row."""
     n_rows = known.time.size
+    table, names = known.frame.table, [strata] if isinstance(strata, str) else list(strata or ())
+    for name in names:
+        table.need(name)
     every_step = np.concatenate([np.empty(0), *steps.values()])
     times, one = known.time[is_event], np.zeros(n_rows, dtype=np.int64)
     if not is_smooth:
+        if at is not None:
+            raise InputError(
+                "`at` is for smooth functions, but all `effects` are steps, which are exact.",
+                hint="leave `at` out.",
+            )
         return Cuts.common(every_step), one
     if at is not None:
-        if is_count(at):
-            shares = np.arange(1, int(at)) / int(at)
-            grid = np.quantile(times, shares, method="inverted_cdf")
-        else:
-            grid = as_numbers(at, "at", None, Places())
-        return Cuts.common(np.concatenate([every_step, grid])), one
-    names = [strata] if isinstance(strata, str) else list(strata or ())
+        return Cuts.common(np.concatenate([every_step, _grid(times, at)])), one
     if not names:
         return Cuts.common(np.concatenate([every_step, times])), one
-    table = known.frame.table
     read = [labels(table, name, table.array(name)) for name in names]
     group, found = code_columns(read, "strata", n_rows, Places())
     n = len(found)
     own = np.concatenate([group[is_event], np.repeat(np.arange(n), every_step.size)])
     return Cuts.by_group(own, np.concatenate([times, np.tile(every_step, n)]), n), group
+
+
+def _grid(times: Rows, at: object) -> Rows:
+    """Times given, or those between intervals with about as many events each."""
+    if is_count(at):
+        shares = np.arange(1, int(at)) / int(at)
+        return np.asarray(np.quantile(times, shares, method="inverted_cdf"))
+    if isinstance(at, str) or not isinstance(at, Iterable):
+        raise InputError(
+            f"`at` must be a number of intervals, or the times between them, but it is {at!r}.",
+            hint="for example at=50 or at=[30, 90, 365].",
+        )
+    return as_numbers(at, "at", None, Places(), missing_hint="leave missing times out.")
 
 
 def _check_memory(known: FollowUp, cuts: Cuts, group: Index, n_columns: int) -> None:

@@ -460,7 +460,9 @@ class HazardModelBase(FormulaFits, HazardPredictions, ABC):
             With `interval_times`, if the fit is penalised.
         """
         check_is_fitted(self, "coef_")
-        times = None if interval_times is None else checked_times(interval_times)
+        times = None if interval_times is None else checked_times(interval_times, "interval_times")
+        if times is not None and not times.size:
+            raise InputError("`interval_times` has no times.", hint="name them, or leave it out.")
         write_archive(path, self._saved(interval_times=times))
 
     def _saved(

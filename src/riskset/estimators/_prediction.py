@@ -225,7 +225,7 @@ def as_times(times: object) -> AnyArray:
     return np.atleast_1d(as_array(times, "`times`", Places()))
 
 
-def checked_times(times: object) -> Rows:
-    """Times of predictions (m,)."""
+def checked_times(times: object, name: str = "times") -> Rows:
+    """Times of predictions (m,), the argument `name`."""
     hint = "leave missing times out."
-    return as_numbers(as_times(times), "times", None, Places(), missing_hint=hint)
+    return as_numbers(as_times(times), name, None, Places(), missing_hint=hint)

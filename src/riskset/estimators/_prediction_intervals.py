@@ -339,7 +339,7 @@ def given_times(given: object, n_rows: int) -> Rows:
 
 
 class CenteredCovariates:
-    """CenteredCovariates of new rows as dense numbers, relative to the center of a fit."""
+    """Covariates of new rows as dense numbers, relative to the center of a fit."""
 
     def __init__(self, design: Design, center: Rows) -> None:
         self._design, self._shift = design, design.center - center
@@ -352,7 +352,9 @@ class CenteredCovariates:
 def _proportions(p: object) -> Rows:
     shares = as_numbers(np.atleast_1d(as_array(p, "`p`", Places())), "p", None, Places())
     if not ((shares > 0) & (shares < 1)).all():
-        raise InputError(f"`p` must be between 0 and 1, but it is {p!r}.", hint="0.5: median.")
+        raise InputError(
+            f"`p` must be between 0 and 1, but it is {p!r}.", hint="0.5 is the median."
+        )
     return shares
 
 

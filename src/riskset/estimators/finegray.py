@@ -304,7 +304,8 @@ def _refuse_unlinked(censoring: CensoringDistribution, outcome: Outcome) -> None
         f"nobody is at risk just before time {time:.10g}, at which rows enter, so that "
         f"{counted(n_rows, 'row')} with a competing event by then cannot be weighted at later "
         "events.",
-        hint=f"start the analysis there: leave out rows that end by {time:.10g}.",
+        hint=f"leave out the rows that end by {time:.10g}, or those that enter then or later. If "
+        "rows are intervals of people, pass the people as `cluster`, with `person='cluster'`.",
     )
 
 

@@ -85,11 +85,11 @@ def robust_window_moments(
     width = max(1, MAX_NUMBERS // max(1, fit.loss.outcome.n_rows))
     n_windows = max(first.size for first, _ in windows.values())
     parts: dict[int, list[WindowMoments]] = {stratum: [] for stratum in windows}
-    for a in range(0, n_windows, width):
+    for a in range(0, max(1, n_windows), width):
         some = {
             s: (first[a : a + width], last[a : a + width]) for s, (first, last) in windows.items()
         }
-        some = {s: pair for s, pair in some.items() if pair[0].size}
+        some = {s: pair for s, pair in some.items() if pair[0].size or not parts[s]}
         for batch in [{s: pair} for s, pair in some.items()] if fit.is_shared else [some]:
             for stratum, found in _robust_moments(fit, batch).items():
                 parts[stratum].append(found)

@@ -103,9 +103,11 @@ class KeptWindows:
                     f"the model was saved with what intervals need at the times {kept}, which does "
                     f"not include {what}.",
                     hint="save it with all times in `interval_times` (`riskset fit "
-                    "--interval-times`), or predict before saving.",
+                    "--interval-times`), or predict before saving."
+                    if unknown
+                    else "predict before saving.",
                 )
-            at = np.array([known[until] for until in pairs[:, 1].tolist()])
+            at = np.array([known[until] for until in pairs[:, 1].tolist()], dtype=np.int64)
             out[stratum] = WindowMoments(
                 self.mean[stratum, at], self.square[stratum, at], self.cross[stratum, at]
             )
