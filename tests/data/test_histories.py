@@ -9,6 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import reference
 import riskset as rs
+from riskset.data import history_columns
 from riskset.data.history_columns import running_totals
 
 FOLDER = reference.GOLDEN / "start_stop"
@@ -335,6 +336,23 @@ def test_a_merge_in_two_steps_is_that_in_one() -> None:
     assert len(step) == len(together)
     for name in ("id", "a", "b", "d", "n", "label", "on", "other"):
         assert step[name].tolist() == together[name].tolist(), name
+
+
+def test_periods_that_overlap_are_added_in_parts(monkeypatch) -> None:
+    base = pa.table({"id": [1, 2], "time": [50.0, 50.0], "event": [1, 0]})
+    nested = {"id": np.repeat([1, 2], 9), "start": np.tile(np.arange(9), 2)}
+    nested["end"] = 20 - nested["start"]
+    nested["dose"] = 0.1 * (1 + np.arange(18))
+    made = []
+    for size in (1, 7, 1 << 22):
+        monkeypatch.setattr(history_columns, "MAX_SEGMENTS", size)
+        for rule in ("sum", "max"):
+            dose = rs.ExposurePeriods(pa.table(nested), value="dose", overlap=rule)
+            made.append(rs.merge_histories(base, {"x": dose}, id="id").rows["x"].to_pylist())
+    assert made[0] == made[2] == made[4]
+    assert made[1] == made[3] == made[5]
+    assert_allclose(made[0][8], 4.5)
+    assert_allclose(made[1][8], 0.9)
 
 
 def test_running_totals() -> None:

@@ -307,3 +307,9 @@ def test_a_start_before_zero_keeps_events_at_zero() -> None:
     pieces = rs.split(y, [3], start=-1)
     whole, split = rs.Cox().fit(x, y), rs.Cox().fit(x[pieces["row"]], pieces)
     assert_allclose(split.coef_, whole.coef_, rtol=1e-8)
+
+
+def test_a_missing_cut_is_no_missing_row() -> None:
+    with pytest.raises(rs.InputError, match="`cuts` must not be missing") as caught:
+        rs.split(pa.table({"time": [5.0], "event": [1]}), [3, None])
+    assert caught.value.hint == "leave missing times out."

@@ -1,7 +1,7 @@
 """Histories as they are read: where they cut the follow-up, and their values at given times."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -30,6 +30,9 @@ from riskset.data.table import (
 )
 
 __all__ = ["Timeline", "read_history"]
+
+MAX_SEGMENTS = 1 << 22
+"""Segments of periods with doses that are in memory at a time: 64 MB."""
 
 SKIP = (
     "leave these rows out with `missing='skip'`, so that the value before stays, or correct them."
@@ -207,13 +210,14 @@ class _Periods(Timeline):
         value = _amounts(table, history.value, row)
         if history.overlap == "error" and (active > 1).any():
             self._refuse_overlap(int(np.argmax(active > 1)), table, people, active)
-        segment, amount = ranges(at, until - at), np.repeat(value, until - at)
-        self._value = np.zeros(active.size, dtype=value.dtype)
-        if history.overlap == "max":
-            self._value = np.where(active > 0, -np.inf, 0.0)
-            np.maximum.at(self._value, segment, amount)
-        else:
-            np.add.at(self._value, segment, amount)
+        is_max = history.overlap == "max"
+        self._value = (
+            np.where(active > 0, -np.inf, 0.0) if is_max else np.zeros(active.size, value.dtype)
+        )
+        n = until - at
+        for part in _parts(n):
+            segment, amount = ranges(at[part], n[part]), np.repeat(value[part], n[part])
+            (np.maximum if is_max else np.add).at(self._value, segment, amount)
 
     def _limit(self, person: Index, time: Rows) -> Index:
         limits = self._limits
@@ -235,6 +239,13 @@ class _Periods(Timeline):
         if not self._value.size:
             return np.zeros(k.size, dtype=np.int64)
         return np.where(k >= limits.ptr[person], self._value[k], np.zeros(1, self._value.dtype))
+
+
+def _parts(n_segments: Index) -> Iterator[slice]:
+    """Parts of the periods, in their order, with about `MAX_SEGMENTS` segments each."""
+    before = np.cumsum(n_segments) - n_segments
+    first = np.flatnonzero(np.diff(before // MAX_SEGMENTS, prepend=-1))
+    yield from map(slice, first.tolist(), [*first[1:].tolist(), n_segments.size])
 
 
 def running_totals(amount: AnyArray, first: Index) -> AnyArray:

@@ -108,7 +108,7 @@ def merge_histories(
     Notes
     -----
     Records of people who are not in the table are left out and counted. n rows with m records take
-    time O((n + m) log(n + m)).
+    time O((n + m) log(n + m)), and m periods with doses of which up to k overlap O(k m) more.
 
     References
     ----------

@@ -388,7 +388,8 @@ def _listed_cuts(cuts: object, n_rows: int, table: Table | None) -> tuple[Rows, 
             hint="pass an array of two dimensions, with times for each row.",
         )
     rest = [one for one in listed if not isinstance(one, str)]
-    common = as_numbers(rest, "cuts", None, Places()) if rest else np.empty(0)
+    hint = "leave missing times out."
+    common = as_numbers(rest, "cuts", None, Places(), missing_hint=hint) if rest else np.empty(0)
     return common, [_column_of_cuts(table, name) for name in names if table is not None]
 
 
