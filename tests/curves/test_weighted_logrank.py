@@ -364,3 +364,34 @@ def test_messages():
     ids = np.arange(1001)
     with pytest.raises(rs.InputError, match="at most 1,000 groups"):
         rs.logrank_test(rs.Surv(ids + 1, np.ones(1001)), ids, variance="robust")
+
+
+@pytest.mark.parametrize("power", [float("nan"), float("inf"), "late", True, None])
+@pytest.mark.parametrize("name", ["rho", "gamma"])
+def test_powers_are_finite_numbers(name, power):
+    y, group = rs.Surv([1.0, 2.0, 3.0, 4.0], [1, 1, 1, 1]), list("abab")
+    with pytest.raises(rs.InputError, match=f"`{name}` must be a finite number, but it is"):
+        rs.logrank_test(y, group, **{name: power})
+    if name == "rho":
+        with pytest.raises(rs.InputError, match="`rho` must be a finite number"):
+            rs.gray_test(y, group, rho=power)
+
+
+@pytest.mark.parametrize("size", [2.0**-1000, 2.0**-500, 2.0**500, 2.0**1000])
+def test_the_unit_of_weights_does_not_matter(rng, size):
+    """Weights whose squares are 0 or infinite, as numbers of floating point."""
+    time, event = rng.integers(1, 20, 60), rng.integers(0, 2, 60)
+    y, group, weight = rs.Surv(time, event), rng.choice(list("abc"), 60), rng.uniform(0.5, 2, 60)
+    two = group != "c"
+    one, other = (
+        (
+            rs.logrank_test(y, group, weight=w, gamma=1, variance="robust"),
+            rs.logrank_test(y, group, weight=w, variance="robust").trend(),
+            *rs.pairwise_logrank_test(y, group, weight=w, rho=1, variance="robust"),
+            rs.max_combo_test(y[two], group[two], weight=w[two], variance="robust"),
+        )
+        for w in (weight, weight * size)
+    )
+    for a, b in zip(one, other, strict=True):
+        assert b.statistic == pytest.approx(a.statistic, rel=1e-9)
+        assert b.p_value == pytest.approx(a.p_value, rel=1e-9)

@@ -61,7 +61,7 @@ def checked_band(kind: str) -> BandType:
     for name in known:
         if kind == name:
             return name
-    raise InputError.unknown_name("kind", str(kind), known)
+    raise InputError.wrong_option("kind", kind, known)
 
 
 def band_of(

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy.special import chdtrc
 
 from riskset._errors import InputError
-from riskset._types import Index, Rows
+from riskset._types import Index, Rows, is_number
 from riskset.curves.followup import Followup, own_cause, split
 from riskset.curves.kaplan_meier import choose_variance
 from riskset.curves.logrank import ComparedTimes, TimeWeight, Weighting, logrank_sums
@@ -58,7 +58,8 @@ class GroupTest:
     score : (n_groups,) float64
         Weighted observed minus expected events of each group. They sum to 0.
     variance : (n_groups, n_groups) float64
-        Covariance of `score`.
+        Covariance of `score`. If the squares of weights are too large or too small for floats, both
+        are those of the weights divided by a power of two.
     n_rows, n_events : (n_groups,) int64
         Rows and events of the cause in each group. A row of weight 2 counts as two, unless the
         variance is robust, which does not take weights for counts.
@@ -225,6 +226,7 @@ def gray_test(
     >>> test.df, test.score.round(3).tolist()
     (1, [1.1, -1.1])
     """
+    _check_power("rho", rho)
     rows, stratum = Followup.read_stratified(y, group, weight, strata)
     _check_groups(rows, MAX_GROUPS_OF_GRAY)
     _check_counts(
@@ -376,6 +378,8 @@ class ComparedRows(NamedTuple):
                 rows,
                 "pass variance='robust' for other weights, such as those of inverse probabilities.",
             )
+        else:
+            rows = rows.squarable()
         return cls(
             rows, stratum, _check(rows, own_cause(y) if cause is None else cause), kind != "counts"
         )
@@ -383,6 +387,8 @@ class ComparedRows(NamedTuple):
 
 def checked_time_weight(rho: float, gamma: float, weighting: str) -> TimeWeight:
     """How times are weighted, if the arguments say so without contradiction."""
+    for name, power in (("rho", rho), ("gamma", gamma)):
+        _check_power(name, power)
     for kind in get_args(Weighting):
         if kind != weighting:
             continue
@@ -392,14 +398,23 @@ def checked_time_weight(rho: float, gamma: float, weighting: str) -> TimeWeight:
                 f"is {gamma:g}.",
                 hint="leave `weighting` out for the tests of Fleming and Harrington.",
             )
-        if not gamma >= 0:
+        if gamma < 0:
             raise InputError(
                 f"`gamma` must not be negative, but it is {gamma:g}: nobody has had the event "
                 "before the first one, so its power would be infinite.",
                 hint="a positive `rho` gives more weight to early differences.",
             )
         return TimeWeight(rho, gamma, kind)
-    raise InputError.unknown_name("weighting", str(weighting), get_args(Weighting))
+    raise InputError.wrong_option("weighting", weighting, get_args(Weighting))
+
+
+def _check_power(name: str, power: object) -> None:
+    if not is_number(power) or not np.isfinite(power):
+        raise InputError(
+            f"`{name}` must be a finite number, but it is {power!r}.",
+            hint="0 weighs all times alike; 1 is usual for early (`rho`) or late (`gamma`) "
+            "differences.",
+        )
 
 
 def _check_groups(rows: Followup, most: int) -> None:

@@ -15,6 +15,9 @@ from riskset.data.outcome import Outcome, field_names, read_outcome
 
 __all__ = ["EVERYBODY", "Followup", "own_cause", "split"]
 
+SMALL, LARGE = 1e-140, 1e140
+"""Weights between these have squares, and sums of squares, that are numbers."""
+
 EVERYBODY = "all"
 """Label of the only group where no groups were given."""
 
@@ -121,6 +124,22 @@ class Followup(NamedTuple):
             group=self.group[rows],
             cluster=None if self.cluster is None else self.cluster[rows],
         )
+
+    @property
+    def exponent(self) -> int:
+        """Of the power of two by which `squarable` multiplies the weights; usually 0."""
+        largest = float(self.weight.max(initial=0.0)) if self.has_weights else 1.0
+        return 0 if SMALL < largest < LARGE else -int(np.frexp(largest)[1])
+
+    def squarable(self) -> "Followup":
+        """The same rows, with weights of a size whose squares are numbers.
+
+        Squares of weights below 1e-160 are 0, and those above 1e150 infinite. The scale is a power
+        of two, so that nothing is rounded, and robust variances do not depend on it.
+        """
+        if self.exponent == 0:
+            return self
+        return self._replace(weight=np.ldexp(self.weight, self.exponent))
 
     def by_group(self) -> Iterator["Followup"]:
         """The rows of each group in turn."""

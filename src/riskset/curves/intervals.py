@@ -23,7 +23,7 @@ ProbabilityIntervalType = Literal["log-log", "log", "plain", "logit", "arcsine"]
 def check_interval_type(interval: str) -> None:
     """Refuse an unknown kind of interval."""
     if interval not in get_args(ProbabilityIntervalType):
-        raise InputError.unknown_name("interval", str(interval), get_args(ProbabilityIntervalType))
+        raise InputError.wrong_option("interval", interval, get_args(ProbabilityIntervalType))
 
 
 def probability_interval(

@@ -375,7 +375,7 @@ def curves_of(rows: Followup, level: float, interval: str, variance: str) -> Kap
 def choose_variance(variance: str, rows: Followup, known: tuple[str, ...]) -> str:
     """The kind of variance, "auto" being resolved by the weights."""
     if variance not in known:
-        raise InputError.unknown_name("variance", str(variance), known)
+        raise InputError.wrong_option("variance", variance, known)
     if rows.cluster is not None and variance not in ("auto", "robust"):
         raise InputError(
             f"`cluster` was given, but the variance {variance!r} takes rows for independent.",
@@ -461,5 +461,5 @@ def warn_if_emptied(survival: TableSteps, at_risk: TableSteps, label: object) ->
             f"({at_risk[zero[0]]:g} at risk then), and stays there. "
             "Start the curve later, when more have entered.",
             RisksetWarning,
-            stacklevel=4,
+            stacklevel=5,
         )

@@ -22,8 +22,6 @@ from riskset.kernels.sorting_cpu import stable_order
 
 __all__ = ["LifeTable"]
 
-SMALL, LARGE = 1e-140, 1e140
-"""Weights between these have squares, and sums of squares, that are numbers."""
 TableSteps = NDArray[np.float64]
 """One number for each time of a life table, (m,)."""
 
@@ -61,17 +59,12 @@ class LifeTable:
         return table
 
     def squarable(self) -> "LifeTable":
-        """The same table, with weights of a size whose squares are numbers.
-
-        Squares of weights below 1e-160 are 0, and those above 1e150 infinite. The scale is a power
-        of two, so that nothing is rounded, and robust variances do not depend on it.
-        """
-        largest = float(self.rows.weight.max(initial=0.0)) if self.rows.has_weights else 1.0
-        if SMALL < largest < LARGE:
+        """The same table, with weights of a size whose squares are numbers."""
+        exponent = self.rows.exponent
+        if exponent == 0:
             return self
-        exponent = -int(np.frexp(largest)[1])
-        rows = self.rows._replace(weight=np.ldexp(self.rows.weight, exponent))
-        return LifeTable(rows, self.causes, self.time, np.ldexp(self.sums, exponent))
+        rows, sums = self.rows.squarable(), np.ldexp(self.sums, exponent)
+        return LifeTable(rows, self.causes, self.time, sums)
 
     @property
     def events(self) -> NDArray[np.float64]:

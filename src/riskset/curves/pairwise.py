@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import false_discovery_control
 
-from riskset._errors import InputError
+from riskset._errors import InputError, counted
 from riskset._types import AnyArray
 from riskset.curves.comparison import (
     ComparedRows,
@@ -57,9 +57,8 @@ class PairwiseTests:
     adjust: str
 
     def __repr__(self) -> str:
-        return (
-            f"PairwiseTests({len(self)} pairs, {self.tests[0].method}, adjusted by {self.adjust!r})"
-        )
+        pairs = counted(len(self), "pair")
+        return f"PairwiseTests({pairs}, {self.tests[0].method}, adjusted by {self.adjust!r})"
 
     def __iter__(self) -> Iterator[GroupTest]:
         return iter(self.tests)
@@ -148,7 +147,7 @@ def pairwise_logrank_test(
     array([0.2688, 0.2688, 0.2688])
     """
     if adjust not in get_args(PValueAdjustment):
-        raise InputError.unknown_name("adjust", str(adjust), get_args(PValueAdjustment))
+        raise InputError.wrong_option("adjust", adjust, get_args(PValueAdjustment))
     time_weight = checked_time_weight(rho, gamma, weighting)
     compared = ComparedRows.read(y, group, cause, (weight, strata, cluster), variance)
     rows, labels = compared.rows, compared.rows.labels
