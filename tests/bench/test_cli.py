@@ -10,7 +10,7 @@ import pytest
 import typer
 
 from riskset.bench.record import read_csv
-from riskset.bench.works import DENSE, SCALING, WorkKind, reference
+from riskset.bench.works import DENSE, ESTIMANDS, SCALING, WorkKind, reference
 from riskset.cli.bench import bench as bench_app
 from riskset.cli.main import main
 
@@ -81,7 +81,9 @@ def test_refusals(
     assert [p.name for p in Path().iterdir()] == ["file"]
 
 
-@pytest.mark.parametrize("kinds", [DENSE, SCALING], ids=["dense", "scaling"])
+@pytest.mark.parametrize(
+    "kinds", [DENSE, SCALING, ESTIMANDS], ids=["dense", "scaling", "estimands"]
+)
 def test_the_page_lists_every_kind_of_work(kinds: Mapping[str, WorkKind]) -> None:
     page = (Path(__file__).parents[2] / "docs" / "benchmarks.md").read_text("utf-8")
     assert reference(kinds) in page
@@ -93,6 +95,15 @@ def test_works_are_chosen(bench: Callable[..., tuple[int, str, str]]) -> None:
     assert (code, err) == (0, "")
     assert "riskset path; 1 thread;" in out
     assert [r.step for r in read_csv(Path("riskset-bench/dense.csv"))] == ["fit", "path"]
+
+
+def test_estimands_of_chosen_rows(bench: Callable[..., tuple[int, str, str]]) -> None:
+    works = ("--work", "logrank:150", "--work", "split")
+    code, out, err = bench("estimands", *works, "--rows", 200, "--repeats", 1)
+    assert (code, err) == (0, "")
+    assert "riskset split;" in out
+    found = [(r.step, r.n_rows) for r in read_csv(Path("riskset-bench/estimands.csv"))]
+    assert found == [("logrank", 150), ("split", 200)]
 
 
 def test_the_page_names_every_experiment_and_option() -> None:

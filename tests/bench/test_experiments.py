@@ -11,12 +11,14 @@ import pytest
 import riskset as rs
 from riskset.bench import ceiling_kernels as loops
 from riskset.bench import ceilings
+from riskset.bench import rows as rows_module
 from riskset.bench.bootstrap import Resample
 from riskset.bench.case import Case
 from riskset.bench.ceilings import Ceilings
 from riskset.bench.cohort import CohortBenchmark
 from riskset.bench.crossval import CrossValidate
 from riskset.bench.dense import VARIANTS, Dense, DenseCase
+from riskset.bench.estimands import ESTIMAND_VALUES, DrawnRows, Estimands
 from riskset.bench.experiment import STRENGTH, Experiment, run
 from riskset.bench.fixed import Fixed
 from riskset.bench.fusion import DEVICES, FORMS, Fusion
@@ -27,7 +29,7 @@ from riskset.bench.rows import VALUES, _observed
 from riskset.bench.scaling import STRENGTHS, VARIED, Scaling
 from riskset.bench.solvers import METHODS, CountedDesign, Solvers
 from riskset.bench.study import StudyBenchmark
-from riskset.bench.works import DENSE, SCALING, ChosenWork, default_works
+from riskset.bench.works import DENSE, ESTIMANDS, SCALING, ChosenWork, default_works
 from riskset.model.penalty import L1
 from riskset.solve.fit import fit_by_newton
 
@@ -344,10 +346,32 @@ def test_dense(tmp_path: Path) -> None:
     assert "paths" in records[-1].note
 
 
+def test_estimands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rows_module, "WARM_UP_ROWS", 200)
+    records = ran(Estimands(rows=300, repeats=1), tmp_path)
+    assert [r.step for r in records] == list(ESTIMANDS)
+    assert {r.n_rows for r in records} == {300}
+    notes = {r.step: [float(word) for word in r.note.split(", ")] for r in records}
+    drawn = DrawnRows.of(300, 123)
+    y, treatment = rs.Surv(drawn.time, drawn.event == 1), drawn.treatment
+    for kind, given in (("mean", {}), ("mean-weights", {"weight": drawn.weight})):
+        means = rs.restricted_mean(y, treatment, times=drawn.horizon, **given)
+        expected = [value for one in means for value in (one.mean[0], one.standard_error[0])]
+        assert notes[kind] == pytest.approx(expected, abs=1e-6)
+    people = rs.cohort.match(drawn.people, replacement=True)
+    assert notes["match-replacement"] == [pytest.approx(people.weight.sum(), abs=1e-6)]
+    for model in ("cox", "finegray", "cause-specific"):
+        plain, robust = (notes[f"{model}-interval{end}"] for end in ("", "-robust"))
+        assert plain[0] == robust[0]
+        assert plain[1] < plain[0] < plain[2]
+        assert plain[1:] != robust[1:]
+
+
 def test_every_kind_of_work_is_measured() -> None:
     assert list(VARIANTS) == list(DENSE)
+    assert list(ESTIMAND_VALUES) == list(ESTIMANDS)
     assert {*VALUES, *VARIED, *STRENGTHS, "fit", "finegray", "propensity"} == set(SCALING)
-    for kinds in (DENSE, SCALING):
+    for kinds in (DENSE, SCALING, ESTIMANDS):
         works = [work for text in default_works(kinds) for work in ChosenWork.parse(text, kinds)]
         assert len(works) == sum(len(kind.works) for kind in kinds.values())
         assert (

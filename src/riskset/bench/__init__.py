@@ -14,6 +14,7 @@ computed by riskset from its coefficients. A time without an equally good object
 `study`          propensity score, matching and balance at the sizes of claims data
 `ceilings`       what the machine can do, and what the kernels reach of it
 `dense`          fits without a penalty, paths and cross-validation on dense tables
+`estimands`      predictions, restricted means, tests, curves, rows with start and stop, adjustment
 `scaling`        wide sparse tables, very many rows, and cost against the size of a fit
 ===============  ==============================================================================
 

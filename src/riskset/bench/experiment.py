@@ -71,12 +71,16 @@ class WorkExperiment:
 
     def records(self, progress: ProgressCall) -> Iterator[BenchmarkRecord]:
         """One work after the other."""
-        texts = tuple(self.works) or default_works(self.kinds)
-        works = [work for text in texts for work in ChosenWork.parse(text, self.kinds)]
+        works = [work for text in self.texts for work in ChosenWork.parse(text, self.kinds)]
         self.warm_up()
         for k, work in enumerate(works):
             progress(k / len(works), str(work))
             yield from self.measured(work)
+
+    @property
+    def texts(self) -> Sequence[str]:
+        """What is measured, each a kind with or without a size."""
+        return tuple(self.works) or default_works(self.kinds)
 
     def warm_up(self) -> None:
         """Have all kernels compiled, or loaded, by work that is not measured."""

@@ -1,4 +1,4 @@
-"""The works of `dense` and `scaling`, declared once: help, tables and documentation go by them.
+"""The works of some experiments, declared once: help, tables and documentation go by them.
 
 A work is a kind and a size, such as ``path:300x2000x100``. Nothing heavy is imported here.
 """
@@ -10,7 +10,16 @@ from typing import NamedTuple
 
 from riskset._errors import InputError
 
-__all__ = ["DENSE", "SCALING", "ChosenWork", "WorkKind", "default_works", "listed", "reference"]
+__all__ = [
+    "DENSE",
+    "ESTIMANDS",
+    "SCALING",
+    "ChosenWork",
+    "WorkKind",
+    "default_works",
+    "listed",
+    "reference",
+]
 
 ROWS = ("rows",)
 TABLE = ("rows", "columns")
@@ -104,6 +113,55 @@ SCALING: Mapping[str, WorkKind] = {
     "by-events": WorkKind("`fit` with 1 % to 100 % of the events", TABLE, ("100000x1000",)),
 }  # fmt: skip
 """The kinds of `scaling`."""
+
+ESTIMANDS: Mapping[str, WorkKind] = {
+    name: WorkKind(about, ROWS, ("1000000",))
+    for name, about in (
+        (
+            "cox-interval",
+            "survival of ten people at five times with limits, Cox, by the inverse information",
+        ),
+        ("cox-interval-robust", "the same, robust"),
+        (
+            "finegray-interval",
+            "cumulative incidence of ten people at five times with limits, "
+            "Fine-Gray, by the inverse information",
+        ),
+        ("finegray-interval-robust", "the same, robust"),
+        (
+            "cause-specific-interval",
+            "the same of cause-specific Cox models, by the inverse information",
+        ),
+        ("cause-specific-interval-robust", "the same, robust"),
+        ("quantile", "median survival of ten people with limits, Cox"),
+        ("predicted-mean", "restricted mean of ten people with limits, Cox"),
+        ("mean", "restricted mean by two groups"),
+        ("mean-weights", "the same with weights that are not counts"),
+        ("mean-clusters", "the same with clusters of two rows"),
+        ("mean-arms", "`cohort.restricted_mean` of two arms with weights"),
+        ("logrank", "log-rank test of four groups"),
+        ("logrank-robust", "the same with weights that are not counts"),
+        ("logrank-strata", "the same in 50 strata"),
+        ("pairwise", "log-rank tests of all pairs of four groups"),
+        ("max-combo", "max-combo test of two groups"),
+        ("curve-clusters", "Kaplan-Meier curve with clusters of two rows"),
+        ("band", "Hall and Wellner's band of a Kaplan-Meier curve"),
+        ("split", "`split` at ten cuts"),
+        ("merge", "`merge_histories` of three measurements a person"),
+        ("landmark", "`landmark` at three times, with the last of three measurements a person"),
+        ("finegray-late", "Fine-Gray with late entry"),
+        (
+            "exact-ties",
+            "Cox with exact ties in sets of five rows (conditional logistic regression)",
+        ),
+        ("firth", "Cox with Firth's penalised likelihood"),
+        ("match-replacement", "matching with replacement on the propensity score"),
+        ("match-full", "full matching on the propensity score"),
+        ("coarsen", "coarsened exact matching on three covariates"),
+        ("entropy", "entropy balancing of ten covariates"),
+    )
+}
+"""The kinds of `estimands`."""
 
 
 @dataclass(frozen=True)

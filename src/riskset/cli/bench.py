@@ -16,7 +16,7 @@ import typer
 
 from riskset._errors import InputError, counted
 from riskset._progress import ProgressBar
-from riskset.bench.works import DENSE, SCALING, WorkKind, listed
+from riskset.bench.works import DENSE, ESTIMANDS, SCALING, WorkKind, listed
 from riskset.cli.options import for_typer, plain
 from riskset.cli.terminal import output, plain_number
 from riskset.cli.wording import COMMAND_LINE
@@ -107,6 +107,7 @@ FLAGS = {
     "dense_work": _flag(
         "work", list[str] | None, _about_works(DENSE, "path:300x2000x100"), "works"
     ),
+    "estimand": _flag("work", list[str] | None, _about_works(ESTIMANDS, "logrank:100000"), "works"),
     "work": _flag("work", list[str] | None, _about_works(SCALING, "l1:100000x30000"), "works"),
     "tight": _flag(
         "tight",
@@ -201,6 +202,13 @@ COMMANDS = (
         "dense.Dense",
         "Measure fits without a penalty, paths and cross-validation on dense tables.",
         {"dense_work": None, "threads": None, "repeats": 3, **PEERS, "tight": False},
+    ),
+    Command(
+        "estimands",
+        "estimands.Estimands",
+        "Measure what is estimated beside the hazard ratio: predictions, restricted means, tests, "
+        "curves, rows with start and stop, adjustment.",
+        {"estimand": None, "rows": 1_000_000, "repeats": 3, **PEERS},
     ),
     Command(
         "ceilings",

@@ -156,8 +156,33 @@ observed <- function(folder) {
     if (file.exists(path)) readBin(path, what, file.size(path) / size, size = size)
   }
   list(time = get("time", "double", 8), event = get("event", "integer", 4) == 1,
-       score = get("score", "double", 8), times = get("times", "double", 8))
+       score = get("score", "double", 8), times = get("times", "double", 8),
+       code = get("event", "integer", 4), x = get("x", "double", 8),
+       entry = get("entry", "double", 8), cuts = get("cuts", "double", 8),
+       group = get("group", "integer", 4), strata = get("strata", "integer", 4),
+       cluster = get("cluster", "integer", 4), case = get("case", "integer", 4),
+       set = get("set", "integer", 4), record_id = get("record_id", "integer", 4),
+       record_time = get("record_time", "double", 8),
+       record_value = get("record_value", "double", 8))
 }
+
+covariates <- function(rows) as.data.frame(matrix(rows$x, length(rows$time)))
+
+predicted <- function(rows) {
+  # A Cox model, and the ten people for whom something is predicted.
+  data <- covariates(rows)
+  y <- survival::Surv(rows$time, rows$event)
+  list(fit = survival::coxph(y ~ ., data, ties = "breslow"), new = data[seq_len(10), ])
+}
+
+middle <- function(curves, times) {
+  # Estimate and limits of the first curve at the third time.
+  found <- summary(curves, times)
+  vapply(found[c("surv", "lower", "upper")], function(part) as.matrix(part)[3, 1], 0)
+}
+
+tested <- function(found) c(found$chisq, stats::pchisq(found$chisq, length(found$n) - 1,
+                                                       lower.tail = FALSE))
 
 values <- list(
   concordance = function(rows) {
@@ -167,6 +192,75 @@ values <- list(
   `kaplan-meier` = function(rows) {
     y <- survival::Surv(rows$time, rows$event)
     function() summary(survival::survfit(y ~ 1, conf.type = "log-log"), rows$times)$surv
+  },
+  `cox-interval` = function(rows) {
+    known <- predicted(rows)
+    function() middle(survival::survfit(known$fit, known$new), rows$times)
+  },
+  quantile = function(rows) {
+    known <- predicted(rows)
+    function() vapply(stats::quantile(survival::survfit(known$fit, known$new), 0.5),
+                      function(part) as.numeric(part)[1], 0)
+  },
+  mean = function(rows) {
+    y <- survival::Surv(rows$time, rows$event)
+    function() {
+      found <- summary(survival::survfit(y ~ rows$group), rmean = max(rows$times))$table
+      as.numeric(t(found[, c("rmean", "se(rmean)")]))
+    }
+  },
+  logrank = function(rows) {
+    y <- survival::Surv(rows$time, rows$event)
+    function() tested(survival::survdiff(y ~ rows$group))
+  },
+  `logrank-strata` = function(rows) {
+    y <- survival::Surv(rows$time, rows$event)
+    strata <- survival::strata
+    function() {
+      found <- survival::survdiff(y ~ rows$group + strata(rows$strata))
+      found$n <- unique(rows$group)
+      tested(found)
+    }
+  },
+  `curve-clusters` = function(rows) {
+    y <- survival::Surv(rows$time, rows$event)
+    cluster <- rows$cluster
+    function() middle(survival::survfit(y ~ 1, cluster = cluster), rows$times)
+  },
+  split = function(rows) {
+    data <- data.frame(time = rows$time, event = rows$event)
+    Surv <- survival::Surv
+    function() nrow(survival::survSplit(Surv(time, event) ~ ., data, cut = rows$cuts))
+  },
+  merge = function(rows) {
+    people <- data.frame(id = seq_along(rows$time) - 1L, time = rows$time, event = rows$event)
+    records <- data.frame(id = rows$record_id, time = rows$record_time, value = rows$record_value)
+    function() {
+      base <- survival::tmerge(people, people, id = id, died = event(time, event))
+      nrow(survival::tmerge(base, records, id = id, value = tdc(time, value)))
+    }
+  },
+  `finegray-late` = function(rows) {
+    x <- covariates(rows)
+    data <- cbind(x, entry = rows$entry, time = rows$time, status = factor(rows$code),
+                  id = seq_along(rows$time))
+    Surv <- survival::Surv
+    terms <- paste(names(x), collapse = " + ")
+    before <- stats::as.formula(paste("Surv(entry, time, status) ~", terms))
+    after <- stats::as.formula(paste("Surv(fgstart, fgstop, fgstatus) ~", terms))
+    function() {
+      weighted <- survival::finegray(before, data, etype = "1", id = id)
+      stats::coef(survival::coxph(after, weighted, weights = fgwt, ties = "breslow"))[1:2]
+    }
+  },
+  `exact-ties` = function(rows) {
+    x <- covariates(rows)
+    data <- cbind(x, case = rows$case, set = rows$set, one = 1)
+    Surv <- survival::Surv
+    strata <- survival::strata
+    terms <- paste(names(x), collapse = " + ")
+    model <- stats::as.formula(paste("Surv(one, case) ~ strata(set) +", terms))
+    function() stats::coef(survival::coxph(model, data, ties = "exact"))[1:2]
   }
 )
 
