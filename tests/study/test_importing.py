@@ -447,15 +447,12 @@ def test_comparisons_that_differ_are_studies(tmp_path):
     assert [lost.place.split(".")[-1] for lost in found.lost] == ["analysesToExclude"]
 
 
-def test_models_that_riskset_does_not_have(tmp_path):
-    analyses = [analysis(), analysis(2, "Rates", outcome={"modelType": "poisson"})]
+def test_logistic_and_poisson_models(tmp_path):
+    kinds = ("poisson", "logistic")
+    analyses = [analysis(k, kind, outcome={"modelType": kind}) for k, kind in enumerate(kinds, 1)]
     found, (study,) = imported(tmp_path, specification(*analyses))
-    assert list(study["analyses"]) == ["Crude"]
-    (lost,) = found.lost
-    assert (lost.value, lost.reason) == (
-        "Rates",
-        "the analysis has a poisson model; it is left out.",
-    )
+    assert [one["model"]["kind"] for one in study["analyses"].values()] == list(kinds)
+    assert not found.lost
 
 
 @pytest.fixture(scope="module")

@@ -126,7 +126,7 @@ def e_value(
         if common is None:
             arms = (estimate.target, estimate.comparator)
             common = any(is_common(arm.outcomes, arm.exposures) for arm in arms)
-        return of_interval(found, "hazard", common)
+        return of_interval(found, estimate.scale, common)
     if scale is None:
         raise CohortError(
             "BadEstimates",

@@ -10,16 +10,16 @@ from riskset._messages import Note
 from riskset._types import AnyArray, Features, Rows
 from riskset.cohort.adjustment import Estimand
 from riskset.cohort.covariates import coefficient_frame
+from riskset.cohort.effect_scale import SCALES, EffectScale, Model, effect_name
 from riskset.cohort.outcomes import ArmCounts
-from riskset.cohort.sample_size import mdrr
+from riskset.cohort.sample_size import expected_se, mdrr
 from riskset.data.frame import data_frame
 from riskset.infer.crossval.result import CrossValidation
 from riskset.infer.over_time import EffectOverTime
 from riskset.model.penalty import Penalty
 
-__all__ = ["Estimate", "EstimateStatus", "LikelihoodProfile", "Model", "Reading", "Subgroup"]
+__all__ = ["Estimate", "EstimateStatus", "LikelihoodProfile", "Reading", "Subgroup"]
 
-Model = Literal["cox", "cause-specific", "finegray"]
 Reading = Literal["stratified", "marginal", "pooled"]
 EstimateStatus = Literal[
     "ok",
@@ -36,8 +36,8 @@ REASONS: dict[str, str] = {
     "no_people": "no people are left.",
     "one_arm_empty": "one arm has no people left.",
     "no_events": "none of the people who are left has the outcome.",
-    "events_in_one_arm": "only one arm has the outcome while the other is at risk, so the hazard "
-    "ratio is 0 or infinite.",
+    "events_in_one_arm": "only one arm has the outcome while the other is at risk, so the ratio is "
+    "0 or infinite.",
     "no_informative_strata": "no stratum or set has both arms at risk when an outcome occurs.",
     "not_estimable": "the effect cannot be separated from the baseline or from covariates, which "
     "the notes name; remove these covariates.",
@@ -46,7 +46,7 @@ REASONS: dict[str, str] = {
     "too_few_strata_for_cv": "there are fewer informative strata or people than folds; use fewer "
     "folds, or give a penalty.",
 }
-"""Reasons why there is no finite hazard ratio, by status."""
+"""Reasons why there is no finite ratio, by status."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,11 +122,14 @@ class LikelihoodProfile:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Estimate:
-    """Result of `fit_outcome`: a hazard ratio, or a subdistribution hazard ratio for "finegray".
+    """Result of `fit_outcome`: a hazard ratio, an odds ratio or a rate ratio.
+
+    With "finegray", it is a subdistribution hazard ratio. The attributes of all scales have the
+    same names: `hr` is the odds ratio of a logistic and the rate ratio of a Poisson model.
 
     Attributes
     ----------
-    model : {"cox", "cause-specific", "finegray"}
+    model : {"cox", "cause-specific", "finegray", "logistic", "poisson"}
     reading : {"stratified", "marginal", "pooled"}
     estimand : str or None
         Of the adjustment.
@@ -152,7 +155,8 @@ class Estimate:
         Log likelihood minus the log likelihood with a hazard ratio of 1.
     proportionality_p : float
         p value of the test that the log hazard ratio does not change with the logarithm of time. It
-        uses a robust variance if the interval is robust or from a bootstrap. NaN with a penalty.
+        uses a robust variance if the interval is robust or from a bootstrap. NaN with a penalty,
+        and for odds and rate ratios.
     target, comparator : ArmCounts
     informative_strata, informative_people : int or None
         For the stratified reading: number of strata with both arms and an event, and of people in
@@ -231,26 +235,51 @@ class Estimate:
         return REASONS.get(self.status)
 
     @property
+    def scale(self) -> EffectScale:
+        """What it is a ratio of: "hazard", "odds" or "rate"."""
+        return SCALES[self.model]
+
+    @property
+    def effect_name(self) -> str:
+        """Name of the ratio for tables and plots: "hazard ratio", "odds ratio" or "rate ratio"."""
+        return effect_name([self.model])
+
+    @property
     def hr(self) -> float:
-        """Hazard ratio."""
+        """The ratio; `scale` says of what."""
         return float(np.exp(self.log_hr))
 
     @property
     def hr_lower(self) -> float:
-        """Lower limit of the interval of the hazard ratio."""
+        """Lower limit of the interval of the ratio."""
         return float(np.exp(self.lower))
 
     @property
     def hr_upper(self) -> float:
-        """Upper limit of the interval of the hazard ratio."""
+        """Upper limit of the interval of the ratio."""
         return float(np.exp(self.upper))
 
     @property
     def mdrr(self) -> float:
-        """Minimum detectable hazard ratio, from unweighted numbers of people and outcomes."""
-        n1, n0 = self.target.exposures, self.comparator.exposures
-        events = self.target.outcomes + self.comparator.outcomes
-        return mdrr(events, n1 / (n1 + n0)) if n1 + n0 else float("inf")
+        """Minimum detectable ratio, from unweighted numbers of people and outcomes."""
+        return mdrr(*self._information) if self._n_people else float("inf")
+
+    @property
+    def expected_se(self) -> float:
+        """Expected standard error if the ratio is 1, from the same numbers."""
+        return expected_se(*self._information) if self._n_people else float("nan")
+
+    @property
+    def _n_people(self) -> int:
+        return self.target.exposures + self.comparator.exposures
+
+    @property
+    def _information(self) -> tuple[float, float]:
+        """Events, for odds those of the variance N p (1 - p), and the share of the target."""
+        events = float(self.target.outcomes + self.comparator.outcomes)
+        if self.scale == "odds":
+            events *= 1 - events / self._n_people
+        return events, self.target.exposures / self._n_people
 
     def columns(self) -> dict[str, object]:
         """Return everything as a row of a table. Missing numbers are None."""
@@ -299,7 +328,7 @@ class Estimate:
             found = f"status {self.status!r}: {self.reason}"
         else:
             found = (
-                f"hazard ratio {self.hr:.3f} ({self.level:.0%} {self.interval} interval "
+                f"{self.effect_name} {self.hr:.3f} ({self.level:.0%} {self.interval} interval "
                 f"{self.hr_lower:.3f} to {self.hr_upper:.3f})"
             )
         more = f"; {counted(len(self.subgroups), 'interaction')}" if self.subgroups else ""

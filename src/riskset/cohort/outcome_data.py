@@ -11,22 +11,25 @@ import numpy as np
 
 from riskset._errors import CohortError, InputError
 from riskset._messages import Note, Value
+from riskset._settings import bad_setting
 from riskset._types import AnyArray, Features, Index, Rows
 from riskset.cohort.adjustment import Adjustment
 from riskset.cohort.covariate_filter import TidyInfo, tidy
 from riskset.cohort.estimate import Reading
 from riskset.cohort.estimated_score import EstimatedScore
+from riskset.cohort.outcome_events import model_events
 from riskset.cohort.outcomes import Outcomes
 from riskset.cohort.settings import OutcomeModel
 from riskset.data.column_statistics import select_columns
 from riskset.data.design import Design
-from riskset.data.outcome import Surv
 from riskset.data.writers import check_target
+from riskset.estimators._logistic import Logistic, LogisticCV
 from riskset.estimators.cox import Cox
 from riskset.estimators.crossval import CoxCV, FineGrayCV
 from riskset.estimators.finegray import FineGray
 from riskset.infer.crossval.checkpoint import CheckpointError
 from riskset.infer.crossval.result import CrossValidation
+from riskset.model.cox import Ties
 from riskset.model.penalty import Penalty
 from riskset.model.references import without_references
 
@@ -78,8 +81,8 @@ class FitData:
 
     The columns of the design are the treatment, the interactions and, last, `n_covariates`
     covariates. `interactions` maps each covariate of `groups` to its product with the treatment,
-    `arguments` are the weights, strata and clusters of `Cox.fit`, and `kind` is the method of the
-    intervals. The estimator is not fitted yet.
+    `arguments` are the weights, strata, offset and clusters of `Cox.fit`, and `kind` is the method
+    of the intervals. The estimator is not fitted yet; `constant` is added to its log likelihood.
     """
 
     design: Design
@@ -93,6 +96,7 @@ class FitData:
     tidied: TidyInfo | None = None
     n_covariates: int = 0
     score: EstimatedScore | None = None
+    constant: float = 0.0
 
     def covariate_coef(self, coef: Features) -> Features:
         """Coefficients of the covariates as they were given, from those of all columns."""
@@ -183,25 +187,33 @@ def _assembled(
         spared += [*interactions.values(), *groups.names]
     if extra is not None:
         parts.append(extra.take_rows(rows))
+    is_stratified = reading == "stratified" and adjustment.set_id is not None
+    strata = adjustment.set_id[rows] if is_stratified else None  # type: ignore[index]
+    events = model_events(outcomes.time[rows], outcomes.status[rows], strata, settings)
     kind = interval_kind(adjustment, rows, reading, settings)
+    if events.ties == "exact":
+        _check_exact(settings)
+        kind = "profile" if settings.interval == "auto" else kind
     if kind == "profile" and _is_weighted(adjustment, reading):
         notes.append(Note("weights_as_counts", (), WEIGHTS_AS_COUNTS))
-    is_stratified = reading == "stratified" and adjustment.set_id is not None
+    weight = adjustment.weight[rows] if _is_weighted(adjustment, reading) else None
     penalty = sparing(settings.kind, spared)
     whole = Design.stack(parts)
     design = without_references(whole, penalty)
     found = FitData(
         design=design,
         interactions=interactions,
-        y=Surv(outcomes.time[rows], outcomes.status[rows]),
+        y=events.y,
         arguments={
-            "sample_weight": adjustment.weight[rows] if _is_weighted(adjustment, reading) else None,
-            "strata": adjustment.set_id[rows] if is_stratified else None,  # type: ignore[index]
-            "cluster": adjustment.cluster[rows],
+            "sample_weight": weight,
+            "strata": strata,
+            "offset": events.offset,
+            "cluster": None if events.ties == "exact" else adjustment.cluster[rows],
         },
         kind=kind,
-        estimator=_estimator(adjustment, rows, settings, penalty),
-        notes=tuple(notes),
+        estimator=_estimator(adjustment, rows, settings, penalty, events.ties),
+        notes=(*notes, *events.notes),
+        constant=events.constant(weight, strata),
         tidied=tidied,
         # All first levels that are left out are of these.
         n_covariates=0
@@ -210,6 +222,25 @@ def _assembled(
         score=covariates.score,
     )
     return found, spared, settings
+
+
+def _check_exact(settings: OutcomeModel) -> None:
+    """The likelihood of several events of one stratum has no resamples, and no sandwich."""
+    words = "the conditional likelihood of strata with several outcomes"
+    if settings.interval in ("robust", "bootstrap"):
+        raise bad_setting(
+            "interval",
+            f"{words} has no {settings.interval} interval.",
+            hint="use `interval='profile'`, or `reading='marginal'`.",
+            value=settings.interval,
+        )
+    if settings.chooses_penalty:
+        raise bad_setting(
+            "penalty",
+            f"{words} has no cross-validation.",
+            hint="give the strength of the penalty, or use `reading='marginal'`.",
+            value=settings.penalty,
+        )
 
 
 def _with_chosen_penalty(
@@ -229,7 +260,9 @@ def _with_chosen_penalty(
         "checkpoint": checkpoint,
     }
     own = data.estimator.get_params(deep=False)
-    chooser = FineGrayCV if isinstance(data.estimator, FineGray) else CoxCV
+    own.pop("firth", None)  # the choice of a penalty has no other one
+    choosers: dict[type, Any] = {FineGray: FineGrayCV, Logistic: LogisticCV, Cox: CoxCV}
+    chooser = choosers[type(data.estimator)]
     chosen = chooser(**{**own, "penalty": kind}, **common)
     chosen.fit(data.design, data.y, **data.arguments)
     estimator = copy.copy(data.estimator).set_params(penalty=chosen.best_penalty_)
@@ -273,10 +306,16 @@ def sparing(
 
 
 def _estimator(
-    adjustment: Adjustment, rows: Index, settings: OutcomeModel, penalty: Penalty | None
+    adjustment: Adjustment,
+    rows: Index,
+    settings: OutcomeModel,
+    penalty: Penalty | None,
+    ties: Ties | None,
 ) -> Cox | FineGray:
+    if ties is None:
+        return Logistic(penalty, cause=1, device="cpu", tol=settings.tol)
     if settings.model != "finegray":
-        return Cox(penalty, ties=settings.ties, cause=1, tol=settings.tol)
+        return Cox(penalty, ties=ties, cause=1, tol=settings.tol)
     groups: dict[str | None, Rows | Index | None] = {
         None: None,
         "arm": adjustment.population.treatment,

@@ -135,15 +135,15 @@ def answer(
         found,
         log_hr=b,
         interval=data.kind,
-        log_likelihood=model.log_likelihood_,
-        null_log_likelihood=model.null_log_likelihood_,
+        log_likelihood=model.log_likelihood_ + data.constant,
+        null_log_likelihood=model.null_log_likelihood_ + data.constant,
     )
     if settings.profile is not None:
         found = replace(found, profile=_profile(model, data, settings.profile))
     if np.isinf(b):
         return _one_sided(found, model, data), {}
     changing = NAN
-    if not model._is_penalized:
+    if not model._is_penalized and found.scale == "hazard":
         robust = data.kind in ROBUST
         test = model.test_proportionality(
             data.design, data.y, "log", robust=robust, **data.arguments
@@ -256,7 +256,7 @@ def _one_sided(found: Estimate, model: Cox | FineGray, data: FitData) -> Estimat
 def _profile(model: Cox | FineGray, data: FitData, kind: str) -> LikelihoodProfile:
     grid = np.linspace(*BOUNDS, GRID_VALUES).tolist() if kind == "grid" else None
     own = profile(model, data.design, data.y, TREATMENT, grid=grid, **data.arguments)
-    return LikelihoodProfile(own.values, own.log_likelihood, own.derivative)
+    return LikelihoodProfile(own.values, own.log_likelihood + data.constant, own.derivative)
 
 
 def _part(adjustment: Adjustment, rows: NDArray[np.bool_]) -> Adjustment:

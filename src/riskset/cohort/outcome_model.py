@@ -43,7 +43,7 @@ def fit_outcome(
     checkpoint: str | os.PathLike[str] | None = None,
     strict: bool = False,
 ) -> Estimate:
-    r"""Estimate the hazard ratio of the target versus the comparator.
+    r"""Estimate the hazard, odds or rate ratio of the target versus the comparator.
 
     The stratified and the marginal reading have different estimands. If there are sets, "auto"
     therefore returns both. The marginal reading treats the rows of a set or person as a cluster.
@@ -54,6 +54,12 @@ def fit_outcome(
     of people. The robust variance takes weights as known. "stacked" adds what each person changes
     through the estimated propensity score: the variance of the estimating equations of the score
     and of the outcome model together.
+
+    "logistic" estimates the odds ratio of the outcome within the time at risk, which should be the
+    same for everybody, and "poisson" the ratio of the rates of first outcomes per time at risk.
+    Their stratified reading is conditional on the sets: conditional logistic regression, or a
+    Poisson model with an intercept for each set. If a set has several outcomes, conditional
+    logistic regression has no robust or bootstrap interval and no cross-validation.
 
     Parameters
     ----------
@@ -107,6 +113,8 @@ def fit_outcome(
     doi:10.1080/01621459.1989.10478874.
     Hajage et al. (2018), Biometrical Journal 60, 1151-1163, doi:10.1002/bimj.201700330, and Shu,
     Young, Toh and Wang (2021), Biometrics 77, 1101-1117, doi:10.1111/biom.13332, on "stacked".
+    Conditional logistic regression: Gail, Lubin and Rubinstein (1981), Biometrika 68, 703-707,
+    doi:10.1093/biomet/68.3.703.
 
     Examples
     --------
@@ -115,6 +123,8 @@ def fit_outcome(
     >>> y = rs.Surv([3, 5, 8, 2, 9, 7], [1, 1, 0, 1, 1, 0])
     >>> rs.cohort.fit_outcome(y, people)
     Estimate(cox, marginal: hazard ratio 0.434 (95% profile interval 0.020 to 4.574))
+    >>> rs.cohort.fit_outcome(y, people, model="poisson")
+    Estimate(poisson, marginal: rate ratio 0.700 (95% profile interval 0.084 to 5.831))
     """
     adjustment = start(adjustment, allow_weights=True)
     wanted = _readings(adjustment, settings.reading)

@@ -11,7 +11,8 @@ from riskset._errors import InputError
 from riskset._settings import Settings, bad_setting, setting, settings
 from riskset._types import is_number
 from riskset.cohort.adjustment import Estimand
-from riskset.cohort.estimate import Model, Reading
+from riskset.cohort.effect_scale import OWNERS, Model
+from riskset.cohort.estimate import Reading
 from riskset.estimators.bootstrap import check_interval
 from riskset.infer.crossval.search_plan import ChoiceRule, SearchMethod
 from riskset.model.penalty import Penalty, as_kind
@@ -564,8 +565,9 @@ class OutcomeModel(Settings):
     """
 
     model: Model = setting(
-        "the model: of the hazard, of the cause-specific hazard (competing events censor it), or "
-        "of the subdistribution hazard",
+        "the model: of the hazard, of the cause-specific hazard (competing events censor it), of "
+        "the subdistribution hazard, of the odds of the outcome within the time at risk "
+        "(logistic), or of the rate per time at risk (Poisson)",
         "cox",
         key="kind",
     )
@@ -655,15 +657,14 @@ class OutcomeModel(Settings):
                 check_interval(self.replicates, self.level, "percentile")
             except InputError as error:
                 yield bad_setting("replicates", error.message, error.hint, value=self.replicates)
-        if "finegray" not in self.models:
-            for name, unset in (("censoring_group", None), ("censoring_weights", "none")):
-                if getattr(self, name) != unset:
-                    yield bad_setting(
-                        name,
-                        f"`{name}` belongs to Fine and Gray's model, which was not requested.",
-                        hint="leave it out, or use `model='finegray'`.",
-                        value=getattr(self, name),
-                    )
+        for name, (unset, models, words) in OWNERS.items():
+            if getattr(self, name) != unset and not set(self.models) & set(models):
+                yield bad_setting(
+                    name,
+                    f"`{name}` belongs to {words}, which was not requested.",
+                    hint=f"leave it out, or use `model={models[0]!r}`.",
+                    value=getattr(self, name),
+                )
 
     @property
     def models(self) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from riskset._runtime import one_blas_thread
 from riskset._types import Features, Index, Matrix, Rows
 from riskset.data.design import Design
+from riskset.infer.logistic_pieces import LogisticPieces
 from riskset.infer.residuals import MAX_BLOCK, column_blocks, pieces_at
 from riskset.infer.subdistribution import below_highest
 from riskset.model.cox import Prepared
@@ -245,7 +246,8 @@ def influence(
     The score residual is linear in the covariates, so the wanted columns of :math:`I^{-1}` are
     applied first, and only q columns are ever carried over the rows: O(q nnz + n q) time.
     """
-    contributions = pieces_at(loss, eta).contributions
+    pieces = LogisticPieces.at(loss, eta) if loss.has_intercept else pieces_at(loss, eta)
+    contributions = pieces.contributions
     out = np.empty((design.n_rows, columns.size))
     for block in column_blocks(design.n_rows, columns):
         combination = inverse.basis @ inverse.basis[columns[block]].T

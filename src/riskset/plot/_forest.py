@@ -7,6 +7,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from riskset._errors import InputError
+from riskset.cohort.effect_scale import effect_name
 from riskset.cohort.estimate import Estimate
 from riskset.estimators._inference import HazardModel
 from riskset.estimators._interval import ConfidenceInterval
@@ -67,9 +68,9 @@ def forest(
     comparator: str = "comparator",
     ax: Axes | None = None,
     title: str | None = None,
-    xlabel: str = "hazard ratio",
+    xlabel: str | None = None,
 ) -> Axes:
-    """Plot hazard ratios with their intervals on a logarithmic axis, and print the numbers beside.
+    """Plot ratios with their intervals on a logarithmic axis, and print the numbers beside.
 
     Estimates of cohort studies also have the number of events and of people of each arm. The area
     of a mark is proportional to the information, 1 / se^2.
@@ -93,7 +94,7 @@ def forest(
         Default: new axes, which a notebook shows. Labels and numbers stand left and right of the
         axes, where a figure with ``layout="constrained"`` makes room for them.
     title, xlabel : str
-        Texts.
+        Texts. The default of `xlabel` is the name of the ratio, such as "odds ratio".
 
     Returns
     -------
@@ -111,6 +112,7 @@ def forest(
     >>> model = rs.Cox().fit(cohort.X, rs.Surv(cohort.time, cohort.event))
     >>> ax = rs.plot.forest(model)
     """
+    name = "hazard ratio"
     if isinstance(result, HazardModel):
         lines, level = _of_model(result, interval, level)
         texts = result._columns.texts(result.covariates_)
@@ -122,13 +124,14 @@ def forest(
         lines = _of_coefficients(dict(zip(result.covariates_, result.coef_, strict=True)), interval)
         heads, level = (), interval.level
     else:
-        lines, level = _of_estimates(result)
+        lines, level, name = _of_estimates(result)
         heads = tuple(f"{short(arm, 24)}\nevents / n" for arm in (target, comparator))
     known = [line.label for line in lines]
     for label in emphasised:
         if label not in known:
             raise InputError.unknown_name("line", label, known)
     lines = [_emphasise(line) if line.label in emphasised else line for line in lines]
+    xlabel = name if xlabel is None else xlabel
     return draw_forest(lines, heads, level=level, ax=ax, title=title, xlabel=xlabel)
 
 
@@ -164,7 +167,7 @@ def _of_coefficients(
     return lines
 
 
-def _of_estimates(result: object) -> tuple[list[ForestLine], float]:
+def _of_estimates(result: object) -> tuple[list[ForestLine], float, str]:
     if isinstance(result, Estimate):
         other = result.sensitivity
         result = {result.reading: result} | ({} if other is None else {other.reading: other})
@@ -197,7 +200,8 @@ def _of_estimates(result: object) -> tuple[list[ForestLine], float]:
             f"the intervals have different levels: {', '.join(f'{x:g}' for x in sorted(levels))}.",
             hint="draw estimates of one level in a plot.",
         )
-    return lines, levels.pop() if levels else 0.95
+    name = effect_name(one.model for one in result.values()) if result else "hazard ratio"
+    return lines, levels.pop() if levels else 0.95, name
 
 
 def _emphasise(line: ForestLine) -> ForestLine:

@@ -84,7 +84,9 @@ def page_of(page: Page, k: int, about: Facts, several: bool) -> Page:
     """The page of a part."""
     page = replace(
         page.under(f"parts/{k}"),
-        say=page.say.about({**page.say.units(about["time_unit"]), **about}),
+        say=page.say.about(
+            {**page.say.units(about["time_unit"]), **page.say.ratio(about["scale"]), **about}
+        ),
         about=about,
     )
     return replace(page, prefix=f"p{k + 1}-", level=page.level + 1) if several else page

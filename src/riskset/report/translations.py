@@ -41,6 +41,7 @@ class Translations:
         self.language = language
         self.names = names or {}
         self._text = _read(language)
+        self._ratio = self.ratio("hazard")
 
     def about(self, names: Mapping[str, object]) -> "Translations":
         """The same for sentences that may name the target, the comparator and the outcome."""
@@ -48,14 +49,15 @@ class Translations:
 
     def __call__(self, key: str, /, *numbered: object, **values: object) -> str:
         """The sentence `key`, with values in its gaps."""
-        return self._text[key].format(*numbered, **{**self.names, **values})
+        return self._text[key].format(*numbered, **{**self._ratio, **self.names, **values})
 
     def __contains__(self, key: str) -> bool:
         return key in self._text
 
     def label(self, group: str, code: object) -> str:
         """The words for a code of the results, or the code itself, which may be newer."""
-        return self._text.get(f"{group}.{code}", str(code).replace("_", " "))
+        key = f"{group}.{code}"
+        return self(key) if key in self._text else str(code).replace("_", " ")
 
     def count(self, noun: str, n: float | None) -> str:
         """A number of things, singular or plural."""
@@ -70,6 +72,17 @@ class Translations:
         """
         one, several = self._text[f"noun.{unit}"].split("|")
         return {"unit": one, "units": several, "Units": capital(several)}
+
+    def ratio(self, scale: str) -> dict[str, str]:
+        """Words for the effect that fill gaps; the scale is "hazard", "odds", "rate" or "mixed".
+
+        >>> words = Translations("en").ratio("odds")
+        >>> words["ratio"], words["Ratios"], words["a_ratio"], words["HR"], words["hazard"]
+        ('odds ratio', 'Odds ratios', 'an odds ratio', 'OR', 'odds')
+        """
+        one, several, with_article, short, of = self._text[f"ratio.{scale}"].split("|")
+        words = {"ratio": one, "Ratio": capital(one), "ratios": several, "Ratios": capital(several)}
+        return words | {"a_ratio": with_article, "HR": short, "hazard": of}
 
     def with_unit(self, shown: str, unit: TimeUnit) -> str:
         """A number as it is shown, and its unit of time.

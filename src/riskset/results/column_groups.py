@@ -106,9 +106,9 @@ class CharacteristicColumns:
 
 @row_class
 class EffectColumns:
-    """A hazard ratio with its interval and p values."""
+    """A ratio with its interval and p values."""
 
-    hr: float | None = column("effect", "{of}hazard ratio, target versus comparator")
+    hr: float | None = column("effect", "{of}hazard, odds or rate ratio, target versus comparator")
     hr_lower: float | None = column("effect", "lower limit of its interval; may be 0")
     hr_upper: float | None = column("effect", "upper limit; may be infinite")
     log_hr: float | None = column(

@@ -21,14 +21,18 @@ __all__ = [
 ]
 
 
+MODELS = '"cox", "cause-specific", "finegray", "logistic" or "poisson"'
+
+
 @row_class
 class EstimateRow(OfRun, table="estimates"):
-    """A hazard ratio; the main result of a run is its first row with the role main."""
+    """An estimate, such as a hazard ratio; the first row with the role main is that of a run."""
 
     number: int = column("id", "order within the run")
     role: str = column("id", '"main", "crude", "sensitivity", "model" or "subgroup"')
     label: str = column("id", "short description")
-    model: str = column("id", '"cox", "cause-specific" or "finegray"')
+    model: str = column("id", MODELS)
+    scale: str = column("id", '"hazard", "odds" or "rate": what the effect is a ratio of', "hazard")
     reading: str = column("id", '"stratified", "marginal" or "pooled"')
     subgroup: str | None = column("id", "name of the subgroup variable")
     level: str | None = column("id", "level of the subgroup")
@@ -121,7 +125,7 @@ class OutcomePenaltyRow(OfRun, table="outcome_cross_validation"):
 class ControlRow(OfComparison, table="controls"):
     """A control outcome in one model."""
 
-    model: str = column("id", '"cox", "cause-specific" or "finegray"')
+    model: str = column("id", MODELS)
     reading: str = column("id", '"stratified", "marginal" or "pooled"')
     outcome: str = column("id", "name of the control")
     true_hr: float = column("setting", "true hazard ratio; 1 for a negative control")
@@ -152,7 +156,7 @@ class ControlRow(OfComparison, table="controls"):
 class CalibrationRow(OfComparison, table="calibration"):
     """Systematic error, estimated from the controls of one model."""
 
-    model: str = column("id", '"cox", "cause-specific" or "finegray"')
+    model: str = column("id", MODELS)
     reading: str = column("id", '"stratified", "marginal" or "pooled"')
     status: str = column("summary", '"ok" or "too_few_controls"')
     n_negative: int = column("summary", "number of negative controls used")

@@ -3,6 +3,7 @@
 import numpy as np
 
 from riskset.cohort.e_values import is_common, of_interval
+from riskset.cohort.effect_scale import SCALES
 from riskset.disclosure.rows import known
 from riskset.results.rows import EstimateRow
 
@@ -21,7 +22,7 @@ def with_e_value(row: EstimateRow) -> EstimateRow:
         lower, upper = (
             np.nan if end is None else end for end in (effect.hr_lower, effect.hr_upper)
         )
-        found = of_interval((effect.hr, lower, upper), "hazard", common)
+        found = of_interval((effect.hr, lower, upper), SCALES[row.model], common)
         columns = {
             "e_value": known(found.estimate),
             "e_value_limit": known(found.limit),

@@ -13,11 +13,11 @@ from riskset._errors import InputError
 from riskset._messages import Note, Sentence, Value
 from riskset._types import AnyArray
 from riskset.cohort.covariate_filter import TidyInfo
+from riskset.cohort.effect_scale import HAZARD_MODELS
 from riskset.cohort.estimate import Estimate
 from riskset.cohort.outcome_fit import ROBUST
 from riskset.cohort.outcome_model import fit_outcome
 from riskset.cohort.outcomes import ArmCounts
-from riskset.cohort.sample_size import expected_se
 from riskset.cohort.settings import OutcomeModel
 from riskset.data.design import Design
 from riskset.disclosure.rows import known
@@ -46,7 +46,13 @@ from riskset.study.source import AnalysedOutcome
 
 __all__ = ["EstimateStep", "crude", "estimates", "subgroup_estimates"]
 
-NAMES = {"cox": "hazard", "cause-specific": "cause-specific hazard", "finegray": "subdistribution"}
+NAMES = {
+    "cox": "hazard",
+    "cause-specific": "cause-specific hazard",
+    "finegray": "subdistribution",
+    "logistic": "odds",
+    "poisson": "rate",
+}
 FITTED = ("ok", "events_in_one_arm")
 """Statuses of models whose covariates have coefficients, if that of the treatment is infinite."""
 MAX_INTERVALS = 6
@@ -180,7 +186,7 @@ def _fit(
     checkpoint: Path | None = None,
 ) -> Estimate:
     """`fit_outcome` with a kind of model, by the settings of the analysis."""
-    is_finegray = kind == "finegray"
+    is_finegray, is_hazard = kind == "finegray", kind in HAZARD_MODELS
     is_stacked = people.analysis.model.interval == "stacked"
     if penalty is None or penalty.has_strength:
         checkpoint = None  # no cross-validation
@@ -189,10 +195,10 @@ def _fit(
         "penalty": penalty,
         "tidy": False,
         "profile": "adaptive" if profile and people.cohort.data_set is None else None,
-        "time_intervals": time_intervals,
+        "time_intervals": time_intervals if is_hazard else 0,
         "seed": people.seed,
     }
-    changes |= {"ties": "breslow"} if is_finegray else {}
+    changes |= {"ties": "breslow"} if is_finegray or not is_hazard else {}
     changes |= {} if is_finegray else {"censoring_weights": "none", "censoring_group": None}
     changes |= {} if reading is None else {"reading": reading}
     estimate = fit_outcome(
@@ -218,13 +224,12 @@ def _poolable(estimate: Estimate) -> Estimate:
 
 def _row(estimate: Estimate, role: str, label: str) -> EstimateRow:
     """A row of the table `estimates`, but for its number and its covariates."""
-    events = estimate.target.outcomes + estimate.comparator.outcomes
-    n1, n0 = estimate.target.exposures, estimate.comparator.exposures
     names = (field.name for field in dataclasses.fields(EffectColumns))
     row = EstimateRow(
         role=role,
         label=label,
         model=estimate.model,
+        scale=estimate.scale,
         reading=estimate.reading,
         estimand=estimate.estimand,
         status=estimate.status,
@@ -234,7 +239,7 @@ def _row(estimate: Estimate, role: str, label: str) -> EstimateRow:
         interval=estimate.interval,
         interval_level=estimate.level,
         mdrr=known(estimate.mdrr),
-        expected_se=expected_se(events, n1 / (n1 + n0)) if n1 + n0 else None,
+        expected_se=known(estimate.expected_se),
         proportionality_p=known(estimate.proportionality_p),
         informative_strata=estimate.informative_strata,
         informative_people=estimate.informative_people,

@@ -34,6 +34,8 @@ MODELS = {
     "cox": "Cox proportional hazards regression",
     "cause-specific": "Cox regression of the cause-specific hazard (competing events are censored)",
     "finegray": "Fine–Gray regression of the subdistribution hazard",
+    "logistic": "logistic regression of the outcome within the time at risk",
+    "poisson": "Poisson regression of the outcome with the time at risk as an offset",
 }
 BASES = {
     "all": "all people",

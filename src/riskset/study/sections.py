@@ -10,7 +10,7 @@ from typing import Literal
 from riskset._errors import InputError
 from riskset._settings import INVALID, Settings, as_dict, bad_setting, same_as, setting, settings
 from riskset._time_units import DAYS_A_YEAR, DAYS_IN, TimeUnit
-from riskset.cohort.estimate import Model
+from riskset.cohort.effect_scale import Model
 from riskset.cohort.settings import (
     BalanceOptions,
     Coarsen,

@@ -3,6 +3,7 @@
 import math
 from typing import Any
 
+from riskset.cohort.effect_scale import scale_of
 from riskset.disclosure.rows import ARMS
 from riskset.report.markup import Markup, join, spans_as_code, tag
 from riskset.report.number_format import (
@@ -41,6 +42,7 @@ def collect_about(part: ReportPart) -> dict[str, Any]:
         "has_competing": bool(competing or any(arm.competing for arm in arms)),
         "analysis": source.label("analyses", main.analysis),
         "time_unit": source.time_unit,
+        "scale": scale_of([] if estimate is None else [estimate.model]),
         "time_at_risk": part.analysis["words"].get("time_at_risk"),
         "threshold": (part.adjustment and part.adjustment.threshold) or 0.1,
         "status": estimate.status if main.status == "ok" and estimate is not None else main.status,
@@ -125,7 +127,9 @@ def _estimate(page: Page, content: Facts, row: Facts) -> list[str]:
     """The hazard ratio, what its interval is compatible with, and whether it is calibrated."""
     say = page.say
     is_adjusted = content["adjustment"] not in UNADJUSTED or row["n_covariates"]
-    hazard = say("word.subdistribution" if row["model"] == "finegray" else "word.hazard")
+    hazard = say.ratio(page.about["scale"])["hazard"]
+    if row["model"] == "finegray":
+        hazard = say("word.subdistribution")
     is_calibrated = row["calibrated_hr"] is not None
     parts = [
         say(

@@ -2,9 +2,11 @@
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from riskset._time_units import DAYS_A_YEAR
+from riskset.cohort.effect_scale import scale_of
 from riskset.disclosure.arms import E_VALUES
 from riskset.disclosure.rows import ARMS
 from riskset.report.figures.forest import ForestRow, forest
@@ -195,6 +197,9 @@ def _estimates_figure(page: Page, rows: list[ReportRow]) -> Markup:
     say = page.say
     if not rows:
         return page.paragraph("result.no_estimates")
+    scale = scale_of(row["model"] for row in rows if row["model"])
+    page = replace(page, say=say.about({**say.names, **say.ratio(scale)}))
+    say = page.say
     empty = {key for key in OPTIONAL if all(row[key] is None for row in rows)}
     names = (
         "hr", "p", "calibrated_hr", "calibrated_p", "target_outcomes", "comparator_outcomes",

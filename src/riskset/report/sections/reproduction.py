@@ -3,13 +3,14 @@
 import json
 from typing import Any
 
+from riskset.cohort.effect_scale import SCALES
 from riskset.report.markup import Markup, tag
 from riskset.report.number_format import significant, whole
 from riskset.report.page import Facts, Page, ReportRow, TableColumn
 from riskset.report.sections.definitions import collect_definitions, render_definitions
 from riskset.report.sections.remarks import collect_remarks, render_remarks
 from riskset.report.source import ReportSource, record
-from riskset.results.rows import ConceptRow
+from riskset.results.rows import ConceptRow, EstimateRow
 
 __all__ = ["collect", "render"]
 
@@ -18,7 +19,7 @@ REFERENCES = (
     "austin", "schuemie2014", "schuemie2018", "hripcsak", "strobe", "record", "record_pe",
 )  # fmt: skip
 GLOSSARY = (
-    "hazard_ratio", "restricted_mean", "equipoise", "smd", "ease", "calibration", "competing",
+    "restricted_mean", "equipoise", "smd", "ease", "calibration", "competing",
 )  # fmt: skip
 
 
@@ -30,6 +31,7 @@ def collect(source: ReportSource) -> dict[str, Any]:
         "origin": _collect_origin(source),
         "seconds": run["seconds"],
         "n_outcomes": len(study["outcomes"]),
+        "scales": sorted({SCALES[row.model] for row in source.read(EstimateRow)}),
         "tables": {
             "sources": [
                 {key: one.get(key) for key in ("name", "rows", "fingerprint")}
@@ -95,7 +97,10 @@ def render(page: Page, content: Facts) -> Markup:
         page.heading(say("methods.references"), "references"),
         tag("ul", *(_reference(page, key) for key in _references(content)), class_="refs"),
         page.heading(say("methods.glossary"), "glossary"),
-        page.card((say(f"glossary.{key}"), say(f"glossary.{key}_words")) for key in GLOSSARY),
+        page.card(
+            (say(f"glossary.{key}"), say(f"glossary.{key}_words"))
+            for key in (*(f"{scale}_ratio" for scale in content["scales"]), *GLOSSARY)
+        ),
     )
 
 

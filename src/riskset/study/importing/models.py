@@ -5,7 +5,7 @@ from typing import Any
 
 from riskset.study.importing.given import Given
 
-__all__ = ["NO_MODEL", "adjustment", "limits", "model", "propensity"]
+__all__ = ["adjustment", "limits", "model", "propensity"]
 
 SOLVER = (
     *("maxIterations", "tolerance", "convergenceType", "autoSearch", "lowerLimit", "upperLimit"),
@@ -15,7 +15,6 @@ SOLVER = (
 )
 """How Cyclops looks for the optimum, which riskset proves."""
 
-NO_MODEL = ("logistic", "poisson")
 SAMPLED = "riskset uses all people; CohortMethod draws a sample of this size."
 NO_LIMIT = 1e9
 """For an infinite limit, which documents of results cannot hold."""
@@ -151,7 +150,8 @@ def model(outcome: Given, found: dict[str, Any]) -> dict[str, Any]:
     if is_stratified and not has_sets:
         outcome.note("stratified", True, "there are no sets, so there is one baseline.")
         reading = "pooled"
-    made: dict[str, Any] = {"kind": "cox", "reading": reading, "interval": "profile"}
+    kind = outcome.take("modelType", "cox")
+    made: dict[str, Any] = {"kind": kind, "reading": reading, "interval": "profile"}
     if outcome.flag("bootstrapCi", False):
         made |= {"interval": "bootstrap", "replicates": outcome.whole("bootstrapReplicates", 200)}
     outcome.ignore("bootstrapReplicates")
@@ -164,7 +164,7 @@ def model(outcome: Given, found: dict[str, Any]) -> dict[str, Any]:
         elif "variance" in penalty:
             made["strength"] = math.sqrt(2 / penalty["variance"])
         made |= {name: penalty[name] for name in ("folds", "repeats") if name in penalty}
-    outcome.ignore("modelType", "prior", "control")
+    outcome.ignore("prior", "control")
     outcome.lose(
         "interactionCovariateIds",
         "write `variables: {NAME: {covariate: ID}}` and `subgroups` for effects in groups.",

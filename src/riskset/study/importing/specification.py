@@ -18,7 +18,7 @@ from riskset.data.documents import parse_json
 from riskset.data.writers import check_replaceable
 from riskset.study.importing.cohorts import KnownCohorts
 from riskset.study.importing.given import Given, LostSetting
-from riskset.study.importing.models import NO_MODEL, adjustment, limits, model, propensity
+from riskset.study.importing.models import adjustment, limits, model, propensity
 from riskset.study.importing.people import EVER, covariates, eligibility, time_at_risk, window_of
 from riskset.study.specification import Study
 
@@ -262,10 +262,9 @@ class _Module:
         place = f"{self._settings.place}.cmAnalysisList.{k}"
         given = Given(self._analyses[k], place, self._settings.lost)
         outcome = given.section("fitOutcomeModelArgs")
-        kind = None if outcome is None else outcome.take("modelType", "cox")
-        if outcome is None or kind in NO_MODEL:
-            what = "no outcome model" if outcome is None else f"a {kind} model"
-            self._once(given, "fitOutcomeModelArgs", f"the analysis has {what}; it is left out.")
+        if outcome is None:
+            reason = "the analysis has no outcome model; it is left out."
+            self._once(given, "fitOutcomeModelArgs", reason)
             return None
         names = [one.get("description") for one in self._analyses]
         return _Analysis.of(given, outcome, names, self._alpha)
