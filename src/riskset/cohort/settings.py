@@ -566,8 +566,7 @@ class OutcomeModel(Settings):
 
     model: Model = setting(
         "the model: of the hazard, of the cause-specific hazard (competing events censor it), of "
-        "the subdistribution hazard, of the odds of the outcome within the time at risk "
-        "(logistic), or of the rate per time at risk (Poisson)",
+        "the subdistribution hazard, of the odds of the outcome, or of its rate",
         "cox",
         key="kind",
     )
@@ -658,13 +657,11 @@ class OutcomeModel(Settings):
             except InputError as error:
                 yield bad_setting("replicates", error.message, error.hint, value=self.replicates)
         for name, (unset, models, words) in OWNERS.items():
-            if getattr(self, name) != unset and not set(self.models) & set(models):
-                yield bad_setting(
-                    name,
-                    f"`{name}` belongs to {words}, which was not requested.",
-                    hint=f"leave it out, or use `model={models[0]!r}`.",
-                    value=getattr(self, name),
-                )
+            value = getattr(self, name)
+            if value != unset and not set(self.models) & set(models):
+                problem = f"`{name}` belongs to {words}, which was not requested."
+                hint = f"leave it out, or use `model={models[0]!r}`."
+                yield bad_setting(name, problem, hint, value=value)
 
     @property
     def models(self) -> tuple[str, ...]:
