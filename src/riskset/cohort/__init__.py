@@ -67,6 +67,7 @@ from riskset.cohort.sharing import (
     share_subgroups,
     share_table1,
 )
+from riskset.cohort.standardization import StandardizedEstimates, standardize
 from riskset.cohort.stratification import stratify
 from riskset.cohort.trimming import trim
 from riskset.cohort.weighting import weight
@@ -104,6 +105,7 @@ __all__ = [
     "RequiredPeople",
     "RiskDifference",
     "SeveralTreatments",
+    "StandardizedEstimates",
     "Step",
     "Stratify",
     "Subgroup",
@@ -152,6 +154,7 @@ __all__ = [
     "share_risks",
     "share_subgroups",
     "share_table1",
+    "standardize",
     "stratify",
     "survival",
     "table1",

@@ -264,7 +264,8 @@ def _resampled(
     good = found[~np.isnan(found).any(axis=1)]
     n_left_out = len(found) - len(good)
     if len(good) < 2:
-        return _Spread(*np.full((3, at.size), np.nan), n_left_out)
+        error, lower, upper = np.full((3, at.size), np.nan)
+        return _Spread(error, lower, upper, n_left_out)
     tail = (1 - settings.level) / 2
     lower, upper = np.quantile(good, [tail, 1 - tail], axis=0)
     return _Spread(good.std(axis=0, ddof=1), lower, upper, n_left_out)

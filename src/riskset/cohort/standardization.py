@@ -1,0 +1,483 @@
+"""Risks and restricted means of the arms, standardised by outcome models (the g-formula)."""
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from riskset._errors import CohortError, InputError, counted
+from riskset._keywords import takes
+from riskset._messages import Note
+from riskset._settings import Settings, bad_setting, same_as, setting, settings
+from riskset._types import Index, Matrix, Rows
+from riskset.cohort.adjustment import Adjustment, People, start
+from riskset.cohort.arm_contrasts import (
+    ArmEstimates,
+    Cells,
+    normal_estimates,
+    resampled_estimates,
+)
+from riskset.cohort.covariates import as_design
+from riskset.cohort.curves import ARMS, followed_arms
+from riskset.cohort.estimate import Model
+from riskset.cohort.outcome_data import TREATMENT, sparing
+from riskset.cohort.outcomes import Outcomes
+from riskset.cohort.resampling import counts_of_resamples
+from riskset.cohort.risks import end_notes
+from riskset.cohort.settings import OutcomeModel
+from riskset.curves.restricted_mean import as_horizons
+from riskset.data.design import Design
+from riskset.data.outcome import Surv
+from riskset.estimators.cox import Cox
+from riskset.estimators.finegray import FineGray
+from riskset.infer.averaged_hazards import AVERAGED, averages
+from riskset.infer.residuals import pieces_at
+from riskset.infer.variance import cluster_sums
+from riskset.model.incidence import hazard_increments
+from riskset.model.penalty import Penalty, as_kind
+from riskset.model.references import without_references
+
+__all__ = ["StandardizedEstimates", "standardize"]
+
+Fit = Cox | FineGray
+
+
+@settings
+class StandardizeOptions(Settings):
+    """The outcome models that are standardised, and their intervals."""
+
+    model: Model = same_as(OutcomeModel, "model")
+    estimand: Literal["ate", "att", "atu"] = setting(
+        "the population over whose covariates predictions are averaged: everybody, the target, or "
+        "the comparator",
+        "ate",
+    )
+    by_arm: bool = setting(
+        "fit a model to each arm; False: one model with the treatment as a covariate", True
+    )
+    interval: Literal["auto", "robust", "bootstrap"] = setting(
+        "how standard errors and intervals are computed; auto: robust, with a penalty bootstrap",
+        "auto",
+    )
+    level: float = same_as(OutcomeModel, "level")
+    ties: Literal["breslow", "efron"] = same_as(OutcomeModel, "ties")
+    penalty: Penalty | None = setting(
+        "the penalty of the covariates, with its strength; the treatment has none", None
+    )
+    replicates: int = same_as(OutcomeModel, "replicates")
+    seed: int = same_as(OutcomeModel, "seed")
+    tol: float = same_as(OutcomeModel, "tol")
+
+    @property
+    def kind(self) -> Literal["robust", "bootstrap"]:
+        """How intervals are computed."""
+        if self.interval == "auto":
+            return "robust" if self.penalty is None else "bootstrap"
+        return self.interval
+
+    def contradictions(self) -> Iterator[InputError]:
+        """A penalty has a strength, and no robust interval."""
+        penalty = cast("Penalty | None", as_kind(self.penalty))
+        if penalty is not None and not penalty.has_strength:
+            yield bad_setting(
+                "penalty",
+                f"`penalty` must have a strength, but it is {penalty!r}.",
+                hint="choose it with `riskset.CoxCV` or `riskset.FineGrayCV`, and pass "
+                "`best_penalty_`.",
+            )
+        if penalty is not None and self.interval == "robust":
+            yield bad_setting(
+                "interval",
+                "a robust interval is not defined for a model with a penalty.",
+                hint="use `interval='bootstrap'`, or leave the penalty out.",
+            )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class StandardizedEstimates(ArmEstimates):
+    """Risks and restricted means of the arms in one population, the result of `standardize`.
+
+    Attributes
+    ----------
+    measures : tuple of str, (q,)
+        "risk": probability of the outcome by each time. "restricted_mean": mean time without any
+        event up to it; not for "finegray". "time_lost": mean time from the outcome to it.
+    times : (k,) float64
+    target, comparator : (q, k) float64
+        If everybody had the target, or the comparator. NaN for times after the end of follow-up of
+        the model. Each has a standard error, such as ``target_se``, and limits of its interval,
+        such as ``target_lower`` and ``target_upper``.
+    difference : (q, k) float64
+        Target minus comparator, with ``difference_se``, ``_lower``, ``_upper`` and the p value
+        ``difference_p``.
+    ratio : (q, k) float64
+        Target divided by comparator, with ``ratio_lower``, ``ratio_upper``, ``ratio_p`` and
+        ``log_ratio_se``, the standard error of its logarithm.
+    model, estimand, interval : str
+    level : float
+    n_left_out : int
+        Number of resamples without an estimate.
+    notes : tuple of Note
+        "follow_up_ends": times after the end of follow-up.
+
+    Examples
+    --------
+    >>> import riskset as rs
+    >>> people = rs.cohort.Population([1, 1, 1, 1, 0, 0, 0, 0])
+    >>> y = rs.Surv([1.0, 2, 3, 4, 2, 3, 4, 5], [1, 1, 1, 0, 1, 1, 1, 0])
+    >>> x = [[0], [1], [0], [1], [1], [0], [1], [0]]
+    >>> found = rs.cohort.standardize(y, people, x, 3)
+    >>> found.measures, found.difference[0].round(3)
+    (('risk', 'restricted_mean', 'time_lost'), array([0.188]))
+    """
+
+    model: str
+    estimand: str
+    interval: str
+    level: float
+    n_left_out: int = 0
+    notes: tuple[Note, ...] = ()
+
+    def __repr__(self) -> str:
+        lines = [
+            f"StandardizedEstimates ({self.model}, {self.estimand}, {self.level:.0%} "
+            f"{self.interval} intervals)"
+        ]
+        for q, measure in enumerate(self.measures):
+            for k, time in enumerate(self.times):
+                lines.append(
+                    f"  {measure.replace('_', ' ')} by {time:g}: {self.target[q, k]:.4f} - "
+                    f"{self.comparator[q, k]:.4f} = {self.difference[q, k]:.4f} "
+                    f"({self.difference_lower[q, k]:.4f} to {self.difference_upper[q, k]:.4f})"
+                )
+        if self.n_left_out:
+            lines.append(f"  {counted(self.n_left_out, 'resample')} left out")
+        return "\n".join([*lines, *(f"  {note.message}" for note in self.notes)])
+
+
+@takes(StandardizeOptions)
+def standardize(
+    y: object,
+    people: People,
+    X: object,
+    times: object,
+    *,
+    settings: StandardizeOptions,
+    cause: int | str | None = None,
+) -> StandardizedEstimates:
+    r"""Estimate risks and restricted means of both arms in one population by outcome models.
+
+    The g-formula: an outcome model predicts the risk of each person under either treatment, and the
+    predictions are averaged over the covariates of the population.
+
+    .. math:: F_a(t) = \frac{1}{N} \sum_{i} r_i \, \hat F_a(t \mid x_i), \qquad N = \sum_i r_i
+
+    with :math:`r_i = 1` for everybody ("ate"), the target ("att") or the comparator ("atu").
+    Restricted means are areas under such curves. The model is fitted to each arm, or with the
+    treatment as a covariate (``by_arm=False``). The difference is that of the risks if all had one
+    treatment or the other, if the covariates are all that the treatment and the outcome have in
+    common, and if the outcome model is right.
+
+    The robust variance adds up the square of what each person changes: through the coefficients,
+    through the hazards, in the Fine-Gray model through the distribution of censoring, and through
+    the covariates of the population. With `interval="bootstrap"`, persons are resampled, the models
+    are fitted again with the same penalty, and limits are percentiles.
+
+    Parameters
+    ----------
+    y : (n,) structured array
+        `riskset.Surv(time, status)` of the whole population.
+    people : Population or Adjustment
+        After trimming, the remaining people are the population.
+    X : Design, data frame, matrix or array (n, p)
+        Covariates of the outcome models.
+    times : number or (k,) numbers > 0
+    settings : StandardizeOptions
+    cause : int or str, optional
+        Code or label of the outcome in `y`; see `survival`.
+
+    Returns
+    -------
+    StandardizedEstimates
+
+    Raises
+    ------
+    CohortError
+        "BadOutcome", "BadCovariates", "BadSetting", "EmptyArm"; "AlreadyAdjusted" for weights and
+        sets; "CompetingEvents" if the model is "cox" and there are competing events; "NoEvents" if
+        an arm has no outcome to fit a model to; "NotConverged" or "InfiniteEstimate" if a model has
+        no finite estimate.
+
+    Notes
+    -----
+    O(n T) time for restricted means and T event times up to the last horizon, in addition to the
+    fits; times in whole days have few.
+
+    References
+    ----------
+    Makuch (1982), Journal of Chronic Diseases 35, 437-443, doi:10.1016/0021-9681(82)90058-3.
+    Chen and Tsiatis (2001), Biometrics 57, 1030-1038, doi:10.1111/j.0006-341X.2001.01030.x, on
+    restricted means.
+    Ozenne et al. (2020), Biometrical Journal 62, 751-763, doi:10.1002/bimj.201800298, on competing
+    events and the variance.
+
+    Examples
+    --------
+    >>> import riskset as rs
+    >>> data = rs.load_rhc()
+    >>> x = data.design
+    >>> people = rs.cohort.Population(x.to_dense()[:, x.index_of("swang1")])
+    >>> y = rs.Surv(data.outcome().time, data.outcome().event)
+    >>> rs.cohort.standardize(y, people, x.to_dense()[:, :5], [30])
+    StandardizedEstimates (cox, ate, 95% robust intervals)
+      risk by 30: 0.3603 - 0.3220 = 0.0383 (0.0147 to 0.0619)
+      restricted mean by 30: 23.1243 - 23.9037 = -0.7794 (-1.2757 to -0.2830)
+      time lost by 30: 6.8757 - 6.0963 = 0.7794 (0.2830 to 1.2757)
+    """
+    at = as_horizons(times)
+    adjustment, outcomes = followed_arms(y, start(people), cause)
+    rows = np.flatnonzero(adjustment.kept)
+    task = _Task.of(adjustment, outcomes.take(rows), rows, X, at, settings)
+    cells, ends, n_left_out = _robust(task) if settings.kind == "robust" else _resampled(task)
+    used = [q for q, name in enumerate(AVERAGED) if name in task.measures]
+    numbers: dict[str, Any] = {name: cell[used] for name, cell in cells.items()}
+    unknown = at > ends[:, None]
+    for name, cell in numbers.items():
+        of_arm = {"target": unknown[0], "comparator": unknown[1]}.get(name.split("_")[0])
+        cell[:, unknown.any(axis=0) if of_arm is None else of_arm] = np.nan
+    return StandardizedEstimates(
+        measures=task.measures,
+        times=at,
+        **numbers,
+        model=settings.model,
+        estimand=settings.estimand,
+        interval=settings.kind,
+        level=settings.level,
+        n_left_out=n_left_out,
+        notes=end_notes(at, dict(zip(ARMS, ends.tolist(), strict=True))),
+    )
+
+
+def _robust(task: "_Task") -> tuple[dict[str, Cells], Rows, int]:
+    """Estimates with normal intervals, the ends of the arms, and no resample left out."""
+    target, comparator = (task.arm(arm, with_influence=True) for arm in (0, 1))
+    variance = np.array([(one.sums**2).sum(axis=0) for one in (target, comparator)])
+    covariance = (target.sums * comparator.sums).sum(axis=0)
+    largest = np.stack([np.ones(task.at.size), task.at, task.at])
+    value, level = np.array([target.value, comparator.value]), task.settings.level
+    cells = normal_estimates(value, variance, covariance, level, largest)
+    return cells, np.array([target.end, comparator.end]), 0
+
+
+def _resampled(task: "_Task") -> tuple[dict[str, Cells], Rows, int]:
+    """Estimates with percentiles, the ends of the arms, and resamples without an estimate."""
+    target, comparator = (task.arm(arm) for arm in (0, 1))
+    draws = np.array(list(task.draws(task.settings.replicates, task.settings.seed)))
+    is_good = np.isfinite(draws).all(axis=(1, 2, 3))
+    value = np.array([target.value, comparator.value])
+    cells = resampled_estimates(value, draws[is_good], task.settings.level)
+    ends = np.array([target.end, comparator.end])
+    return cells, ends, int(np.count_nonzero(~is_good))
+
+
+class _Arm(NamedTuple):
+    """Means of an arm (3, k), what each person adds to them (c, 3, k), and its last time."""
+
+    value: Cells
+    sums: NDArray[np.float64]
+    end: float
+
+
+@dataclass(frozen=True, eq=False)
+class _Task:
+    """The n people kept, their covariates, and the weights of the population's mean."""
+
+    design: Design
+    is_target: NDArray[np.bool_]
+    outcomes: Outcomes
+    sampled: Rows
+    unit: Rows
+    cluster: Index
+    at: Rows
+    settings: StandardizeOptions
+
+    @classmethod
+    def of(
+        cls,
+        adjustment: Adjustment,
+        outcomes: Outcomes,
+        rows: Index,
+        X: object,
+        at: Rows,
+        settings: StandardizeOptions,
+    ) -> "_Task":
+        people = adjustment.population
+        design = as_design(X, people.n_rows)
+        if TREATMENT in design.names:
+            raise CohortError(
+                "BadCovariates",
+                f"a covariate is called {TREATMENT!r}, which is the name of the treatment in the "
+                "model.",
+                hint="rename it; leave it out if it is the treatment itself.",
+            )
+        if settings.model == "cox" and (outcomes.status == 2).any():
+            raise CohortError(
+                "CompetingEvents",
+                "there are competing events, so a Cox model of the outcome alone gives no risk.",
+                hint="use `model='cause-specific'` or `model='finegray'`.",
+            )
+        design = without_references(design.take_rows(rows), settings.penalty)
+        target = people.is_target[rows]
+        sampled: Rows = people.sampling_weight[rows]
+        counts = {"ate": np.ones(rows.size, dtype=bool), "att": target, "atu": ~target}
+        unit: Rows = np.where(counts[settings.estimand], sampled, 0.0)
+        cluster = np.unique(people.person_id[rows], return_inverse=True)[1]
+        return cls(design, target, outcomes, sampled, unit, cluster, at, settings)
+
+    @property
+    def measures(self) -> tuple[str, ...]:
+        """What the model has; a subdistribution says nothing of the time without any event."""
+        is_finegray = self.settings.model == "finegray"
+        return tuple(m for m in AVERAGED if not (is_finegray and m == "restricted_mean"))
+
+    def arm(self, arm: int, counts: Index | None = None, *, with_influence: bool = False) -> _Arm:
+        """Means if everybody were in an arm: 0 the target, 1 the comparator."""
+        by_arm = self.settings.by_arm
+        own = self.is_target == (arm == 0)
+        rows = np.flatnonzero(own) if by_arm else np.arange(own.size)
+        fits = self._fits(rows, counts, ARMS[arm])
+        new = self.design if by_arm else self._with_treatment(np.full(own.size, 1.0 - arm))
+        weight = self.unit if counts is None else self.unit * counts
+        mean = _standardized(fits, new, weight / weight.sum(), self.at)
+        sums = np.zeros((0, len(AVERAGED), self.at.size))
+        if with_influence:
+            moved = (self.unit / self.unit.sum())[:, None, None] * (mean.rows - mean.value)
+            moved[rows] += mean.influence()
+            flat = cluster_sums(moved.reshape(own.size, -1), self.cluster)
+            sums = flat.reshape(-1, *moved.shape[1:])
+        time = self.outcomes.time[rows]
+        return _Arm(mean.value, sums, float(time.max()))
+
+    def draws(self, replicates: int, seed: int) -> Iterator[NDArray[np.float64]]:
+        """Means of both arms of each resample (2, 3, k); NaN where a model has no estimate."""
+        for counts in counts_of_resamples(self.cluster, replicates, seed):
+            try:
+                yield np.array([self.arm(arm, counts).value for arm in (0, 1)])
+            except CohortError:
+                yield np.full((2, len(AVERAGED), self.at.size), np.nan)
+
+    def _with_treatment(self, treatment: Rows) -> Design:
+        return Design.stack([Design.from_columns({TREATMENT: treatment}), self.design])
+
+    def _fits(self, rows: Index, counts: Index | None, arm: str) -> list[Fit]:
+        """The model of each cause, that of the outcome first."""
+        own, by_arm = self.settings, self.settings.by_arm
+        if counts is not None:
+            rows = rows[counts[rows] > 0]
+        weight = self.sampled[rows] if counts is None else self.sampled[rows] * counts[rows]
+        whole = self.design if by_arm else self._with_treatment(self.is_target.astype(float))
+        design = whole.take_rows(rows) if rows.size < whole.n_rows else whole
+        status = self.outcomes.status[rows]
+        y = Surv(self.outcomes.time[rows], status)
+        if not (status == 1).any():
+            who = f"the {arm} has" if by_arm else "the people have"
+            raise CohortError(
+                "NoEvents",
+                f"{who} no outcome, so there is no model of its risk.",
+                hint="use `by_arm=False`, or `riskset.cohort.incidence`.",
+            )
+        penalty = own.penalty if by_arm else sparing(own.penalty, [TREATMENT])
+        if own.model == "finegray":
+            models: list[Fit] = [FineGray(penalty, cause=1, tol=own.tol)]
+        else:
+            causes = (1, 2) if own.model == "cause-specific" and (status == 2).any() else (1,)
+            models = [Cox(penalty, ties=own.ties, cause=c, tol=own.tol) for c in causes]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the errors of `_check_estimate` say it
+            for model in models:
+                model.fit(design, y, sample_weight=None if (weight == 1).all() else weight)
+        for model in models:
+            _check_estimate(model, arm)
+        return models
+
+
+def _check_estimate(model: Fit, arm: str) -> None:
+    if model.status_ == "converged":
+        return
+    is_infinite = model.status_ == "infinite_estimate"
+    names = [n for n, b in zip(model.covariates_, model.coef_, strict=True) if np.isinf(b)]
+    listed = f": {', '.join(map(repr, names[:5]))}" if names else ""
+    raise CohortError(
+        "InfiniteEstimate" if is_infinite else "NotConverged",
+        f"the outcome model of the {arm} has no finite estimate (status {model.status_!r})"
+        f"{listed}.",
+        hint="leave covariates out that few people with the outcome have, or use a penalty.",
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Standardized:
+    """Predictions of rows (n, 3, k), their mean (3, k), and how each fit moves the mean.
+
+    For each fit, the derivatives of the mean in the log of each increment of its hazard (3, k, M),
+    and in its coefficients (3, k, p).
+    """
+
+    fits: list[Fit]
+    rows: NDArray[np.float64]
+    value: Cells
+    by_step: list[NDArray[np.float64]]
+    by_coef: list[NDArray[np.float64]]
+
+    def influence(self) -> NDArray[np.float64]:
+        """What each row of the fits adds to the mean through them (m, 3, k)."""
+        total: Matrix | None = None
+        for model, steps, slopes in zip(self.fits, self.by_step, self.by_coef, strict=True):
+            fit = model._fitted.hazard
+            steps = steps.reshape(-1, steps.shape[-1])
+            slopes = slopes.reshape(-1, slopes.shape[-1]) - steps @ fit.steps.mean
+            scale = fit.design.scale
+            values = np.empty((fit.design.n_rows, len(steps)))
+            for c, slope in enumerate(slopes):
+                combination = fit.inverse.basis @ (fit.inverse.basis.T @ (slope / scale))
+                values[:, c] = fit.design.product(combination, runtime=fit.loss.runtime)
+            moved = fit.of_hazards({0: steps}) + pieces_at(fit.loss, fit.eta).contributions(values)
+            total = moved if total is None else total + moved
+        assert total is not None
+        return total.reshape(-1, *self.value.shape)
+
+
+def _standardized(fits: list[Fit], new: Design, weight: Rows, at: Rows) -> _Standardized:
+    """Predictions for rows of a design, averaged with weights that add up to 1."""
+    baselines = [model._fitted.baseline for model in fits]
+    grid, log_step = hazard_increments(baselines, 0, float(at.max()))
+    designs = [model._read_new(new, None, None)[0] for model in fits]
+    eta = np.array([m._centred(d, np.zeros(d.n_rows)) for m, d in zip(fits, designs, strict=True)])
+    found = averages(grid, log_step, eta, weight, at)
+    value = np.tensordot(weight, found.value, 1)
+    by_step, by_coef = [], []
+    for j, (model, design) in enumerate(zip(fits, designs, strict=True)):
+        time = baselines[j].time
+        steps = np.zeros((*value.shape, time.size))
+        steps[..., np.searchsorted(time, grid[np.isin(grid, time)])] = found.by_step[j][
+            ..., np.isin(grid, time)
+        ]
+        by_step.append(steps)
+        by_coef.append(_by_coef(model, design, weight, found.by_eta[j]))
+    return _Standardized(fits, found.value, value, by_step, by_coef)
+
+
+def _by_coef(
+    model: Fit, design: Design, weight: Rows, by_eta: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Derivatives of a mean in the coefficients (3, k, p), covariates relative to their center."""
+    runtime, shift = model._fitted.training.loss.runtime, design.center - model._fitted.center
+    flat = weight[:, None] * by_eta.reshape(weight.size, -1)
+    out = np.empty((flat.shape[1], design.n_features))
+    for c, pull in enumerate(flat.T):
+        own = np.ascontiguousarray(pull)
+        out[c] = design.cross(own, runtime=runtime) * design.scale + shift * own.sum()
+    return out.reshape(*by_eta.shape[1:], design.n_features)
