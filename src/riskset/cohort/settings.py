@@ -374,7 +374,6 @@ class Weight(Settings):
     truncate: float | str | None = setting(
         "the largest weight, as a number or a percentile (p99); larger ones are cut", None
     )
-
     method: Literal["score", "entropy", "cbps"] = setting(
         "score: by the propensity score; entropy: entropy balancing, which needs no score; cbps: "
         "by a propensity score that is fitted so that its weights balance the covariates",
@@ -646,11 +645,9 @@ class OutcomeModel(Settings):
         """An interval by the bootstrap needs replicates; censoring is of one model."""
         yield from wrong_strength(self.kind, self.cross_validate)
         if self.interval == "stacked" and self.is_penalized:
-            yield bad_setting(
-                "interval",
-                "a stacked interval is not defined for a model with a penalty.",
-                hint="use `interval='bootstrap'`, or leave the penalty out.",
-            )
+            message = "a stacked interval is not defined for a model with a penalty."
+            hint = "use `interval='bootstrap'`, or leave the penalty out."
+            yield bad_setting("interval", message, hint)
         if self.interval == "bootstrap":
             try:
                 check_interval(self.replicates, self.level, "percentile")
