@@ -15,6 +15,7 @@ from riskset.cohort.coarsening import coarsen
 from riskset.cohort.covariate_balance import Balance, balance
 from riskset.cohort.covariate_filter import TidyInfo, tidy
 from riskset.cohort.curves import ArmCurves, gray, incidence, survival
+from riskset.cohort.deviations import censor_deviations, clone
 from riskset.cohort.diagnostics import Diagnostic, Diagnostics, diagnose
 from riskset.cohort.e_values import EValue, e_value
 from riskset.cohort.empirical_null.fit import Null, fit_null_profiles
@@ -120,7 +121,9 @@ __all__ = [
     "auc",
     "balance",
     "calibrate",
+    "censor_deviations",
     "censoring_weights",
+    "clone",
     "coarsen",
     "diagnose",
     "e_value",

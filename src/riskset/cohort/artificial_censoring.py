@@ -233,7 +233,7 @@ def censoring_weights(
         competing event.
     treatment : (n,) 0 or 1
         Arm whose strategy the person follows in the row: 1 = target, 0 = comparator. A person may
-        have rows in both arms, as two histories: clones.
+        have rows in both arms (`riskset.cohort.clone`); they are two histories.
     X : Design, data frame, matrix or array (n, p), optional
         Covariates of the rows, as of their start: those at baseline and those that change.
     person : (n,) whole numbers or text

@@ -145,7 +145,8 @@ class ProtocolRows:
                 "a person who deviates leaves the follow-up, but "
                 f"{place(int(np.argmax(goes_on)))} go on after it ({int(goes_on.sum()):,} such "
                 "pairs).",
-                hint="leave out the rows after a deviation.",
+                hint="leave out the rows after a deviation, as "
+                "`riskset.cohort.censor_deviations` does.",
             )
         had_event = same & (self.status[order][:-1] > 0)
         if had_event.any():
