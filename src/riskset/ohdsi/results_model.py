@@ -158,7 +158,7 @@ RESULT = ModelTable(
     (
         *RUN,
         *_floats(
-            ("rr", "hazard ratio, target versus comparator"),
+            ("rr", "hazard, odds or rate ratio, target versus comparator"),
             ("ci_95_lb", "lower limit of its 95 % interval"),
             ("ci_95_ub", "upper limit"),
             ("p", "two-sided p"),
