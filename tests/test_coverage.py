@@ -96,6 +96,22 @@ def test_intervals_of_predictions() -> None:
 
 
 @pytest.mark.slow
+def test_adjusted_risks() -> None:
+    made = run("adjusted_risk_coverage.py", "--cohorts", "2")
+    head, _, *body = made
+    assert len(body) == 8
+    for _, _, covered, below, above, _, width in body:
+        assert {covered, below, above} <= {"0.0%", "50.0%", "100.0%"}
+        assert float(width) > 0
+    shown = documented(len(made), "## Intervals of adjusted risks")
+    assert shown[0] == head
+    assert [row[:2] for row in shown[2:]] == [row[:2] for row in body]
+    for row in shown[2:]:
+        shares = [float(cell.rstrip("%")) for cell in row[2:5]]
+        assert abs(sum(shares) - 100) < 0.2
+
+
+@pytest.mark.slow
 def test_late_entry() -> None:
     made = run("late_entry_coverage.py", "--cohorts", "2", "--rows", "800")
     head, _, *body = made

@@ -146,6 +146,9 @@ CAUSES: dict[str, Callable[[Any, Any], Any]] = {
     "cohort.restricted_mean": lambda y, c: (
         rs.cohort.restricted_mean(y, PEOPLE, AT, cause=c).difference
     ),
+    "cohort.standardize": lambda y, c: (
+        rs.cohort.standardize(y, PEOPLE, X, AT, model="cause-specific", cause=c).difference
+    ),
     "cohort.incidence": lambda y, c: rs.cohort.incidence(y, PEOPLE, cause=c).curves.at(AT),
     "cohort.gray": lambda y, c: rs.cohort.gray(y, PEOPLE, c).statistic,
 }

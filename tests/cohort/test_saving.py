@@ -45,6 +45,7 @@ def small_study():
         "Estimate": rs.cohort.fit_outcome(y, matched, interactions=x[:, :1], profile="grid"),
         "RiskDifference": rs.cohort.risk_difference(y, matched, [20.0], replicates=5),
         "ArmRestrictedMeans": rs.cohort.restricted_mean(y, matched, [20.0]),
+        "StandardizedEstimates": rs.cohort.standardize(alone, people, x[:, :1], [20.0]),
         "ArmCurves": rs.cohort.survival(alone, matched),
         "incidence": rs.cohort.incidence(y, matched),
         "gray": rs.cohort.gray(y, people),

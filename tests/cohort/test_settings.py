@@ -11,6 +11,7 @@ from riskset._settings import declared, is_section
 from riskset.cohort import settings as cohort_settings
 from riskset.cohort.restricted_means import RestrictedMeanOptions
 from riskset.cohort.risks import RiskDifferenceOptions
+from riskset.cohort.standardization import StandardizeOptions
 from riskset.omop.eligibility import Eligibility
 from riskset.omop.risk import TimeAtRisk
 from riskset.study import sections
@@ -27,6 +28,7 @@ STEPS = {
     rs.cohort.diagnose: rs.cohort.DiagnosticLimits,
     rs.cohort.risk_difference: RiskDifferenceOptions,
     rs.cohort.restricted_mean: RestrictedMeanOptions,
+    rs.cohort.standardize: StandardizeOptions,
 }
 
 RNG = np.random.default_rng(3)
@@ -55,6 +57,7 @@ CALLS = {
     rs.cohort.fit_outcome: ((Y, PEOPLE), {"interval": "wald"}, {"covariates": X}),
     rs.cohort.diagnose: ((), {"max_mdrr": 5.0}, {"mdrr": 4.0}),
     rs.cohort.restricted_mean: ((Y, PEOPLE, [30.0, 60.0]), {"level": 0.9}, {}),
+    rs.cohort.standardize: ((Y, PEOPLE, X[:, 1:], [30.0]), {"by_arm": False}, {}),
     rs.cohort.risk_difference: ((Y, PEOPLE, [30.0, 60.0]), {"replicates": 50}, {}),
 }
 """Arguments of every function that takes settings: by position, of the settings, and others."""

@@ -18,6 +18,7 @@ from riskset.cohort.propensity_result import PropensityScore
 from riskset.cohort.restricted_means import ArmRestrictedMeans
 from riskset.cohort.risks import RiskDifference
 from riskset.cohort.several_treatments import TreatmentWeights
+from riskset.cohort.standardization import StandardizedEstimates
 from riskset.curves.aalen_johansen import IncidenceCurve
 from riskset.curves.comparison import GroupTest
 from riskset.curves.kaplan_meier import SurvivalCurve
@@ -44,6 +45,7 @@ CLASSES = classes_of(
     L2,
     PropensityScore,
     RiskDifference,
+    StandardizedEstimates,
     SurvivalCurve,
     TidyInfo,
     TreatmentWeights,
