@@ -139,3 +139,16 @@ def test_refusals() -> None:
         rs.aalen_johansen(y, cluster=[1, 1, 2], variance="aalen")
     with pytest.raises(rs.InputError, match="cluster"):
         rs.kaplan_meier(y, cluster=[1, 2])
+
+
+def test_a_single_cluster_is_refused():
+    """Its influences add up to 0, which would be its standard error."""
+    y, one = rs.Surv([1.0, 2.0, 3.0, 4.0], [1, 0, 1, 1]), ["all"] * 4
+    for estimate in (
+        lambda: rs.kaplan_meier(y, cluster=one),
+        lambda: rs.aalen_johansen(y, cluster=one),
+        lambda: rs.restricted_mean(y, times=2, cluster=one),
+        lambda: rs.logrank_test(y, list("abab"), cluster=one),
+    ):
+        with pytest.raises(rs.InputError, match="`cluster` has the same label in all rows"):
+            estimate()

@@ -370,7 +370,7 @@ def test_one_rule_for_structured_arrays(names, kind):
 
 def test_risk_set_that_empties_early_is_said():
     y = rs.Surv([1.0, 3.0, 4.0], [True, True, True], [0.0, 2.0, 2.0])
-    with pytest.warns(rs.RisksetWarning, match="others were still to enter") as caught:
+    with pytest.warns(rs.RisksetWarning, match="others are still to enter") as caught:
         rs.kaplan_meier(y)
     assert caught[0].filename == __file__
 

@@ -115,3 +115,11 @@ def test_refusals() -> None:
         model.residuals(**data, kind="dfbetaz")
     with pytest.raises(rs.InputError, match="not defined for a penalised fit"):
         rs.Cox(rs.L2(1.0)).fit(**data).residuals(**data, kind="dfbeta")
+
+
+def test_labels_of_clusters_are_not_passed_as_collapse() -> None:
+    """As R's argument of that name takes them."""
+    x, y = np.array([[0.0], [1.0], [0.0], [2.0]]), rs.Surv([1.0, 2.0, 3.0, 4.0], [1, 1, 0, 1])
+    model = rs.Cox().fit(x, y)
+    with pytest.raises(rs.InputError, match="`collapse` must be True or False"):
+        model.residuals(x, y, "dfbeta", collapse=[1, 1, 2, 2])

@@ -75,11 +75,16 @@ def band_of(
     kind, interval, level = what
     start = time[0] if asked.start is None else asked.start
     end = time[-1] if asked.end is None else asked.end
+    if not start <= end:
+        raise InputError(
+            f"`start` must not be after `end`, but they are {start:g} and {end:g}.",
+            hint="leave them out for the whole curve.",
+        )
     in_force = max(int(np.searchsorted(time, start, side="right")) - 1, 0)
     with np.errstate(invalid="ignore"):
         known = (survival > 0) & (error > 0) & (time >= time[in_force]) & (time <= end)
     at = np.flatnonzero(known)
-    if not at.size or not start <= end:
+    if not at.size:
         raise InputError(
             f"there is no band for group {asked.label!r}: between {start:g} and {end:g} there is "
             "no time by which some rows have had the event and others survive.",

@@ -82,6 +82,12 @@ class Followup(NamedTuple):
         if strata is not None:
             stratum = code_columns(strata, "strata", n_rows, places)[0]
         units = None if cluster is None else as_codes(cluster, "cluster", n_rows, places)[0]
+        if units is not None and n_rows > 1 and not units.any():
+            raise InputError(
+                "`cluster` has the same label in all rows, so the data do not say how results vary "
+                "from one cluster to another.",
+                hint="`cluster` must say which rows belong together, such as those of a person.",
+            )
         every = weight is None
         used = weights > 0 if weight is not None else np.ones(n_rows, dtype=bool)
         if every and group is None:

@@ -434,7 +434,7 @@ def _curve(
         standard_error = np.where(survival > 0, np.sqrt(squared), np.nan)
         hazard_error = np.sqrt(hazard_variance)
     lower, upper = probability_interval(survival, standard_error, level, interval)
-    warn_if_emptied(survival, at_risk, label)
+    warn_if_emptied(survival, at_risk, label, stacklevel=5)
     return SurvivalCurve(
         label,
         table.time,
@@ -451,8 +451,10 @@ def _curve(
     )
 
 
-def warn_if_emptied(survival: TableSteps, at_risk: TableSteps, label: object) -> None:
-    """Warn that a curve is 0 while others are still to enter."""
+def warn_if_emptied(
+    survival: TableSteps, at_risk: TableSteps, label: object, stacklevel: int
+) -> None:
+    """Warn that a curve is 0 while others are still to enter, at the caller's line."""
     zero = np.flatnonzero(survival[-2:] == 0)
     if zero.size > 1:
         zero = np.flatnonzero(survival == 0)
@@ -461,5 +463,5 @@ def warn_if_emptied(survival: TableSteps, at_risk: TableSteps, label: object) ->
             f"({at_risk[zero[0]]:g} at risk then), and stays there. "
             "Start the curve later, when more have entered.",
             RisksetWarning,
-            stacklevel=5,
+            stacklevel=stacklevel,
         )

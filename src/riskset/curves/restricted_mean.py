@@ -382,7 +382,7 @@ def _of_group(
     half = normal_quantile(level) * error
     lower, upper = np.maximum(value - half, 0.0), np.minimum(value + half, times)
     label = curves.table.rows.labels[int(curves.table.rows.group[0])]
-    warn_if_emptied(curves.after, curves.table.at_risk, label)
+    warn_if_emptied(curves.after, curves.table.at_risk, label, stacklevel=4)
     mean = RestrictedMean(
         label,
         times,

@@ -25,6 +25,11 @@ def check_residual(kind: str, weighted: bool | None, collapse: bool) -> None:
     """Refuse kinds that do not exist, and options that a kind does not have."""
     if kind not in get_args(ResidualKind):
         raise InputError.wrong_option("kind", kind, get_args(ResidualKind))
+    if not isinstance(collapse, bool | np.bool_):
+        raise InputError(
+            f"`collapse` must be True or False, but its type is {type(collapse).__name__}.",
+            hint="pass the labels over which to sum as `cluster`, with `collapse=True`.",
+        )
     if kind in OF_EVENTS and (weighted or collapse):
         raise InputError(
             f"residuals of kind {kind!r} have one row per event, so `weighted` and `collapse` "

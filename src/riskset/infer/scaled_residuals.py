@@ -37,8 +37,9 @@ class ScaledSchoenfeldResiduals:
 
     .. math:: r^*_i = \hat\beta + m \, V^{-1} (x_i - \bar x(t_i))
 
-    with V the information of the fit and m the number of events, so that their weighted mean is the
-    estimate. If the hazards are proportional, they scatter evenly about it at all times.
+    with V the information of the fit and m the number of events, or the sum of their weights, so
+    that their weighted mean is the estimate. (With weights, R's ``residuals.coxph`` takes the
+    number.) If the hazards are proportional, they scatter evenly about it at all times.
 
     Attributes
     ----------
