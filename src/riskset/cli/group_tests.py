@@ -17,6 +17,9 @@ from riskset.cli.wording import COMMAND_LINE
 
 __all__ = ["ComparisonOptions", "FoundTests", "group_tests", "pairs_table", "refuse_for_incidence"]
 
+TIME_WEIGHTS = ("rho", "gamma", "weighting")
+"""Options that weigh the times of log-rank tests."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class ComparisonOptions:
@@ -56,15 +59,14 @@ class ComparisonOptions:
     @property
     def time_weights(self) -> dict[str, Any]:
         """How log-rank tests weigh times."""
-        return {"rho": self.rho, "gamma": self.gamma, "weighting": self.weighting}
+        return {name: getattr(self, name) for name in TIME_WEIGHTS}
 
     def check(self, group: str | None, *, is_survival: bool) -> None:
         """Refuse tests without groups, and tests of survival where incidence is estimated."""
         if group is None:
-            require(given(self, "trend", "pairwise", "max_combo"), "--group")
+            require(given(self, *TIME_WEIGHTS, "trend", "pairwise", "max_combo"), "--group")
         if not is_survival:
-            options = ("rho", "gamma", "weighting", "pairwise", "max_combo")
-            refuse_for_incidence(given(self, *options))
+            refuse_for_incidence(given(self, *TIME_WEIGHTS, "pairwise", "max_combo"))
 
     def scores(self, groups: tuple[Any, ...]) -> AnyArray | None:
         """Scores of the groups, if a trend is asked for."""
@@ -131,7 +133,7 @@ def group_tests(
         try:
             test = _compared(outcome, group, cause, options)
         except InputError as error:  # the curves stand all the same
-            if options.trend is not None:
+            if given(options, *TIME_WEIGHTS, "trend"):
                 raise
             name = "log-rank test" if cause is None else "Gray's test"
             reason = f"none: {spoken(error.message, COMMAND_LINE)}"

@@ -81,13 +81,7 @@ class Followup(NamedTuple):
         stratum = np.zeros(n_rows, dtype=np.int64)
         if strata is not None:
             stratum = code_columns(strata, "strata", n_rows, places)[0]
-        units = None if cluster is None else as_codes(cluster, "cluster", n_rows, places)[0]
-        if units is not None and n_rows > 1 and not units.any():
-            raise InputError(
-                "`cluster` has the same label in all rows, so the data do not say how results vary "
-                "from one cluster to another.",
-                hint="`cluster` must say which rows belong together, such as those of a person.",
-            )
+        units = None if cluster is None else _clusters(cluster, n_rows, places)
         every = weight is None
         used = weights > 0 if weight is not None else np.ones(n_rows, dtype=bool)
         if every and group is None:
@@ -154,6 +148,18 @@ class Followup(NamedTuple):
             return
         for rows in split(self.group, len(self.labels)):
             yield self.take(rows)
+
+
+def _clusters(cluster: object, n_rows: int, places: Places) -> Index:
+    """Codes of clusters, of which there must be several."""
+    codes: Index = as_codes(cluster, "cluster", n_rows, places)[0]
+    if n_rows > 1 and not codes.any():
+        raise InputError(
+            "`cluster` has the same label in all rows, so the data do not say how results vary "
+            "from one cluster to another.",
+            hint="`cluster` must say which rows belong together, such as those of a person.",
+        )
+    return codes
 
 
 def split(codes: Index, n_codes: int) -> list[Index]:
