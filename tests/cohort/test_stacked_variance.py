@@ -279,3 +279,21 @@ def test_sampling_weights_are_in_both_stages():
 
     found = rs.cohort.fit_outcome(y, people, interval="stacked", score_covariates=x)
     assert_allclose(found.se, derivative_error(log_hr), rtol=2e-5)
+
+
+@pytest.mark.parametrize("model", ["logistic", "poisson"])
+def test_odds_and_rates(model):
+    x, treat, time, status = example()
+    event = (status == 1).astype(int)
+    y, people = rs.Surv(time, event), weighted_people(x, treat, "ate")
+
+    def log_ratio(case):
+        weight = case * formula(logistic(x, treat, case), treat, "ate")
+        had = [weight[treat == a] @ event[treat == a] for a in (1, 0)]
+        rest = time if model == "poisson" else 1 - event
+        others = [weight[treat == a] @ rest[treat == a] for a in (1, 0)]
+        return np.log(had[0] / others[0]) - np.log(had[1] / others[1])
+
+    found = rs.cohort.fit_outcome(y, people, model, interval="stacked", score_covariates=x)
+    assert_allclose(found.log_hr, log_ratio(np.ones(N)), rtol=1e-7)
+    assert_allclose(found.se, derivative_error(log_ratio), rtol=1e-5)

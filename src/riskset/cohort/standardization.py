@@ -22,7 +22,6 @@ from riskset.cohort.arm_contrasts import (
 )
 from riskset.cohort.covariates import as_design
 from riskset.cohort.curves import ARMS, followed_arms
-from riskset.cohort.estimate import Model
 from riskset.cohort.outcome_data import TREATMENT, sparing
 from riskset.cohort.outcomes import Outcomes
 from riskset.cohort.resampling import counts_of_resamples
@@ -49,7 +48,11 @@ Fit = Cox | FineGray
 class StandardizeOptions(Settings):
     """The outcome models that are standardised, and their intervals."""
 
-    model: Model = same_as(OutcomeModel, "model")
+    model: Literal["cox", "cause-specific", "finegray"] = setting(
+        "the model: of the hazard, of the cause-specific hazards of the outcome and of competing "
+        "events, or of the subdistribution hazard",
+        "cox",
+    )
     estimand: Literal["ate", "att", "atu"] = setting(
         "the population over whose covariates predictions are averaged: everybody, the target, or "
         "the comparator",
