@@ -109,6 +109,15 @@ def test_strata_with_a_missing_label(function):
 
 # -------------------------------------------------------------------------------------- causes
 
+
+def per_protocol(y: Any, rows: Any = slice(None), weight: Any = None, cause: Any = None) -> Any:
+    """The log hazard ratio of rows from time 0, of people who never deviate."""
+    y = rs.split(y, [100.0], id=None, episode=None)
+    rest = {"person": np.arange(y.size), "deviates": np.zeros(y.size), "cause": cause}
+    weights = rs.cohort.censoring_weights(y, ARM[rows], X[rows], **rest)
+    return rs.cohort.fit_per_protocol(weights, sample_weight=weight).log_hr
+
+
 CAUSES: dict[str, Callable[[Any, Any], Any]] = {
     "Cox": lambda y, c: rs.Cox(cause=c).fit(X, y).coef_,
     "FineGray": lambda y, c: rs.FineGray(cause=c).fit(X, y).coef_,
@@ -150,6 +159,7 @@ CAUSES: dict[str, Callable[[Any, Any], Any]] = {
         rs.cohort.standardize(y, PEOPLE, X, AT, model="cause-specific", cause=c).difference
     ),
     "cohort.incidence": lambda y, c: rs.cohort.incidence(y, PEOPLE, cause=c).curves.at(AT),
+    "cohort.censoring_weights": lambda y, c: per_protocol(y, cause=c),
     "cohort.gray": lambda y, c: rs.cohort.gray(y, PEOPLE, c).statistic,
 }
 
@@ -253,6 +263,7 @@ WEIGHTED: dict[str, Callable[[Any, Any], Any]] = {
         getattr(rs.gray_test(COMPETING[r], ARM[r], weight=w), name)
         for name in ("statistic", "n_rows", "n_events")
     ],
+    "cohort.fit_per_protocol": lambda r, w: per_protocol(PLAIN[r], r, w),
     "metrics.concordance": lambda r, w: (
         rs.metrics.concordance(PLAIN[r], X[r, 0], sample_weight=w).concordance
     ),

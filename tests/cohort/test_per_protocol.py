@@ -355,7 +355,7 @@ def test_rows_need_a_start_and_no_weights():
     with pytest.raises(rs.CohortError, match="when each row starts"):
         rs.cohort.censoring_weights(rs.Surv(ROWS["time"], ROWS["event"]), ROWS["arm"], **rest)
     found = weights()
-    with pytest.raises(rs.CohortError, match="must not be negative"):
+    with pytest.raises(rs.InputError, match="must not be negative"):
         rs.cohort.fit_per_protocol(found, sample_weight=-np.ones(ROWS["id"].size))
     with pytest.raises(rs.CohortError, match="'treatment'"):
         rs.cohort.fit_per_protocol(

@@ -17,7 +17,7 @@ from riskset.cohort.outcome_fit import answer, with_interval
 from riskset.cohort.outcomes import ArmCounts, Outcomes, count_rows
 from riskset.cohort.resampling import counts_of_resamples
 from riskset.cohort.settings import OutcomeModel
-from riskset.data.checks import Places, as_numbers
+from riskset.data.checks import Places, as_numbers, complain_rows
 from riskset.data.design import Design
 from riskset.data.outcome import Surv
 from riskset.estimators.bootstrap import check_interval
@@ -109,13 +109,14 @@ def fit_per_protocol(
     own = np.ones(n)
     if sample_weight is not None:
         own = as_numbers(sample_weight, "sample_weight", n, Places())
-        if (own < 0).any():
-            k = int(np.argmax(own < 0))
-            raise CohortError(
-                "BadSetting",
-                f"`sample_weight` must not be negative, but row {k} has {own[k]:g}.",
-                hint="a weight of 0 leaves a row out.",
-            )
+        complain_rows(
+            own < 0,
+            own,
+            "`sample_weight`",
+            "must not be negative",
+            Places(),
+            hint="a weight of 0 removes a row; check how the weights were made.",
+        )
     extra = None if covariates is None else as_design(covariates, n)
     if extra is not None and TREATMENT in extra.names:
         raise CohortError(
