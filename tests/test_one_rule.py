@@ -85,9 +85,14 @@ STRATIFIED: dict[str, Callable[[Any], Any]] = {
         rs.cross_validate(COX, X, PLAIN, folds=ARM, repeats=1, strata=s).mean
     ),
     "logrank_test": lambda s: rs.logrank_test(PLAIN, ARM, strata=s).statistic,
+    "pairwise_logrank_test": lambda s: (
+        rs.pairwise_logrank_test(PLAIN, ARM, strata=s).adjusted_p_value
+    ),
+    "max_combo_test": lambda s: rs.max_combo_test(PLAIN, ARM, strata=s).statistic,
     "gray_test": lambda s: rs.gray_test(COMPETING, ARM, 2, strata=s).statistic,
     "metrics.concordance": lambda s: rs.metrics.concordance(PLAIN, X[:, 0], strata=s).concordance,
     "cohort.match": lambda s: rs.cohort.match(PEOPLE, within=s).weight,
+    "cohort.coarsen": lambda s: rs.cohort.coarsen(PEOPLE, within=s).weight,
     "cohort.stratify": lambda s: rs.cohort.stratify(PEOPLE, k=2, within=s).weight,
 }
 
@@ -130,6 +135,8 @@ CAUSES: dict[str, Callable[[Any, Any], Any]] = {
     "fit_each": lambda y, c: rs.fit_each([rs.Cox(cause=c)], X, y)[0].coef_,
     "kaplan_meier": lambda y, c: rs.kaplan_meier(y, ARM, cause=c).at(AT),
     "logrank_test": lambda y, c: rs.logrank_test(y, ARM, c).statistic,
+    "pairwise_logrank_test": lambda y, c: rs.pairwise_logrank_test(y, ARM, c).adjusted_p_value,
+    "max_combo_test": lambda y, c: rs.max_combo_test(y, ARM, c).statistic,
     "gray_test": lambda y, c: rs.gray_test(y, ARM, c).statistic,
     "metrics.concordance": lambda y, c: rs.metrics.concordance(y, X[:, 0], cause=c).concordance,
     "metrics.concordance, ipcw": lambda y, c: (
@@ -259,6 +266,10 @@ WEIGHTED: dict[str, Callable[[Any, Any], Any]] = {
         getattr(rs.logrank_test(PLAIN[r], ARM[r], weight=w), name)
         for name in ("statistic", "n_rows", "n_events")
     ],
+    "pairwise_logrank_test": lambda r, w: (
+        rs.pairwise_logrank_test(PLAIN[r], ARM[r], weight=w).adjusted_p_value
+    ),
+    "max_combo_test": lambda r, w: rs.max_combo_test(PLAIN[r], ARM[r], weight=w).statistic,
     "gray_test": lambda r, w: [
         getattr(rs.gray_test(COMPETING[r], ARM[r], weight=w), name)
         for name in ("statistic", "n_rows", "n_events")
@@ -339,6 +350,8 @@ def test_the_tables_name_every_function():
     parameters = public_functions()
     unlike = {
         "read_dataset",  # strata and weights are names of columns there
+        "time_interactions",  # so are strata there, and a cause is chosen by its code or label
+        "cohort.required_events",  # strata are shares of people there
         "profile",  # the cause is that of its model, the weights are in the table of strata
         "cross_validate",
         "metrics.calibration",

@@ -53,6 +53,8 @@ def small_study():
         "Discrimination": rs.cohort.auc(people),
         "Diagnostics": rs.cohort.diagnose(balance=balance, mdrr=np.inf, equipoise=0.4),
         "Controls": known,
+        "EValue": rs.cohort.e_value(1.5, 1.2, 1.9, scale="hazard", common=False),
+        "RequiredPeople": rs.cohort.required_people(1.5, 0.5, rate=0.01, followup=2.0),
         "CalibratedEstimates": rs.cohort.calibrate(known, [0.3, np.nan], [0.1, 0.2]),
         "TreatmentWeights": rs.cohort.weight_treatments(np.arange(len(x)) % 3, x[:, :1]),
         "full": rs.cohort.match(people, method="full"),

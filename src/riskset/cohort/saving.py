@@ -11,12 +11,14 @@ from riskset.cohort.covariate_balance import Balance
 from riskset.cohort.covariate_filter import TidyInfo
 from riskset.cohort.curves import ArmCurves
 from riskset.cohort.diagnostics import Diagnostics
+from riskset.cohort.e_values import EValue
 from riskset.cohort.estimate import Estimate
 from riskset.cohort.outcomes import FollowUpTime
 from riskset.cohort.overlap import Discrimination
 from riskset.cohort.propensity_result import PropensityScore
 from riskset.cohort.restricted_means import ArmRestrictedMeans
 from riskset.cohort.risks import RiskDifference
+from riskset.cohort.sample_size import RequiredPeople
 from riskset.cohort.several_treatments import TreatmentWeights
 from riskset.cohort.standardization import StandardizedEstimates
 from riskset.curves.aalen_johansen import IncidenceCurve
@@ -38,12 +40,14 @@ CLASSES = classes_of(
     Discrimination,
     ElasticNet,
     Estimate,
+    EValue,
     FollowUpTime,
     GroupTest,
     IncidenceCurve,
     L1,
     L2,
     PropensityScore,
+    RequiredPeople,
     RiskDifference,
     StandardizedEstimates,
     SurvivalCurve,
