@@ -88,6 +88,13 @@ def test_labels_alone_are_exact_matching():
     assert rs.cohort.fit_outcome(y, found).reading == "stratified"
 
 
+def test_cuts_of_a_covariate_named_by_its_number():
+    people = rs.cohort.Population([1, 0, 0])
+    x = rs.Design.from_columns({"7": [41.0, 45.0, 62.0]})
+    found = rs.cohort.coarsen(people, x, covariates=["7"], cuts={7: [50.0]})
+    assert_array_equal(found.set_id, [1, 1, -1])
+
+
 def test_trimmed_people_do_not_count():
     people = rs.cohort.Population([1, 0, 1, 0, 0], [0.5, 0.5, 0.99, 0.5, 0.5])
     x = np.array([[1.0], [2.0], [900.0], [8.0], [9.0]])

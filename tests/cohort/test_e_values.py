@@ -76,6 +76,8 @@ def test_of_an_estimate():
         ((2.0,), {}, "`scale` is missing"),
         ((2.0,), {"scale": "hr"}, "`scale` must be"),
         ((2.0,), {"scale": "odds"}, "`common` is missing"),
+        ((2.0,), {"scale": "odds", "common": "no"}, "`common` must be True or False"),
+        ((None,), {"scale": "risk"}, "`estimate` must be a positive number"),
         ((-0.5,), {"scale": "risk"}, "`estimate` must be a positive number"),
         ((2.0, -0.5), {"scale": "risk"}, "`lower` must be a positive number"),
         ((2.0, 3.0, 4.0), {"scale": "risk"}, "outside of its interval"),

@@ -299,6 +299,18 @@ def test_blocks_are_matched_apart(options):
     assert together.kept.any()
 
 
+@pytest.mark.parametrize("method", ["closest", "optimal", "full"])
+def test_huge_calipers_are_no_limit_and_a_caliper_is_inclusive(method):
+    people = rs.cohort.Population([1, 1, 0, 0], [0.5, 0.4, 0.93, 0.97])
+    for caliper in (1e300, np.inf):
+        matched = rs.cohort.match(people, caliper=caliper, method=method)
+        none = rs.cohort.match(people, caliper=None, method=method)
+        assert_array_equal(matched.set_id, none.set_id)
+    people = rs.cohort.Population([1, 0], [0.82, 0.0])  # 0.82 * 1e10 is below a whole number
+    matched = rs.cohort.match(people, caliper=0.82, scale="propensity score", method=method)
+    assert matched.kept.all()
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -108,6 +108,18 @@ def test_a_subdistribution_ratio_acts_on_the_risk(accrual):
     assert_allclose(found, 1 - (1 - risk) ** 1.8, rtol=1e-12)
 
 
+@pytest.mark.parametrize("competing", [0.0, 0.1])
+def test_a_subdistribution_ratio_with_large_hazards(competing):
+    found = event_probability(1e3, 10.0, competing=competing, hr=0.1, model="finegray")
+    risk = 1e3 / (1e3 + competing) * -np.expm1(-(1e3 + competing) * 10.0)
+    assert_allclose(found, 1 - (1 - risk) ** 0.1, rtol=1e-10)
+
+
+def test_a_power_below_that_of_no_events_needs_none():
+    assert required_events(1.5, 0.5, power=0.01) == 0.0
+    assert mdrr(300, 0.5, power=0.01) == 1.0
+
+
 def test_without_information():
     assert expected_se(0, 0.5) == np.inf
     assert required_events(1.5, 0.0) == np.inf
@@ -124,9 +136,12 @@ def test_without_information():
         (lambda: required_events(1.0, 0.5), "`hr` is the ratio of the null hypothesis"),
         (lambda: required_events(-1.0, 0.5), "`hr` must be a positive number"),
         (lambda: required_events(1.5, 1.2), "`share` must be between 0 and 1"),
-        (lambda: required_events(1.5, "half"), "share"),
+        (lambda: required_events(1.5, "half"), "`share` must be a number, or a number for each"),
+        (lambda: required_events(1.5, []), "`share` must be a number, or a number for each"),
+        (lambda: required_events(1.5, 0.5, two_sided="no"), "`two_sided` must be True or False"),
+        (lambda: required_people(1.5, [0.5], 0.1, 1.0), "`share` must be a number between 0 and 1"),
         (lambda: required_events(1.5, [0.5, 0.4]), "`strata` is missing"),
-        (lambda: required_events(1.5, [0.5, 0.4], strata=[1]), "`strata` must be 2 proportions"),
+        (lambda: required_events(1.5, [0.5, 0.4], strata=[1]), "`strata` must have a proportion"),
         (lambda: required_events(1.5, 0.5, power=1.0), "`power` must be between 0 and 1"),
         (lambda: required_events(1.5, 0.5, margin=0.0), "`margin` must be a positive number"),
         (lambda: required_events(1.5, 0.5, n_outcomes=0), "`n_outcomes` must be"),

@@ -1,6 +1,7 @@
 """Several treatments: weights by the definition, scores by their conditions, and two as before."""
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from numpy.testing import assert_allclose
 
@@ -107,6 +108,18 @@ def test_what_weightit_publishes():
         (["a", "b"], {"score": [[1.0, 0.0]]}, r"must have the shape \(2, 2\)"),
         (["a", "b"], {"score": [[0.7, 0.7], [0.5, 0.5]]}, "add up to 1"),
         (["a", "b"], {"score": [[1.0, 0.0], [0.5, 0.5]]}, "infinite or nearly so for 1 person"),
+        (["a", "b"], {"score": [["x", "y"]] * 2}, "`score` must be a table of numbers"),
+        (
+            ["a", "b"],
+            {"score": pa.table({"b": [0.4, 0.5], "a": [0.6, 0.5]}).to_pandas()},
+            "the columns of `score` are 'b', 'a', in another order",
+        ),
+        ([["a", "b"], ["b", "a"]], {"X": [[1.0], [2.0]]}, "`treatment` must have one dimension"),
+        (
+            ["a", "b"],
+            {"X": [[1.0], [2.0]], "method": "entropy", "estimand": "ate"},
+            "no weights of the treatment 'a' can give 'x0' the means that are wanted",
+        ),
         (["a", "b"], {"estimand": "att"}, "`target` is needed for the estimand att"),
         (["a", "b"], {"estimand": "att", "target": "z"}, "treatment 'z' was not found"),
         (["a", "b"], {"method": "entropy"}, "entropy balancing has no estimand 'ato'"),

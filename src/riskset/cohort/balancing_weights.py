@@ -198,10 +198,10 @@ def _impossible(covariates: Standardised, base: Rows, coef: Features, who: str) 
             outside.append(j)
     together = np.argsort(-np.abs(coef), kind="stable")[:NAMED].tolist()
     shown = ", ".join(repr(names[j]) for j in (outside or together)[:NAMED])
-    all_of = "each of " if outside else "together of "
+    ending = "." if outside else ", all of them at once."
     return CohortError(
         "NoBalance",
-        f"no weights of {who} have the means that are wanted, {all_of}{{names}}.",
+        f"no weights of {who} can give {{names}} the means that are wanted{ending}",
         hint="trim people who have no like in the other arm, or balance fewer covariates.",
         values={"names": Value("name", shown)},
     )

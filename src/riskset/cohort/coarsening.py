@@ -134,7 +134,7 @@ def _intervals(
             hint="pass the covariates of the population as `X`.",
         )
     design = as_design(X, n_rows)
-    cuts = settings.cuts or {}
+    cuts = {str(name): limits for name, limits in (settings.cuts or {}).items()}
     found = []
     for name, column in zip(wanted, columns_of(design, wanted).tolist(), strict=True):
         x = design.to_dense(np.array([column]), rows)[:, 0]

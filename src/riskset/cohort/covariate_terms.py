@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from riskset._errors import counted
 from riskset._settings import bad_setting
 from riskset._types import Index, Rows
 from riskset.cohort.covariates import columns_of
@@ -43,7 +44,8 @@ def with_terms(
         if len(pair) != 2:
             raise bad_setting(
                 "interactions",
-                f"`interactions` must be pairs of covariates, but one has {len(pair)} names.",
+                f"`interactions` must be pairs of covariates, but one has "
+                f"{counted(len(pair), 'name')}.",
                 hint="for example [['age', 'sex']].",
             )
         a, b = columns_of(design, pair).tolist()

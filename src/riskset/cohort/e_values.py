@@ -120,6 +120,8 @@ def e_value(
     >>> found.is_common, round(found.estimate, 2), found.limit
     (True, 2.95, 1.0)
     """
+    if not (common is None or isinstance(common, bool)):
+        raise CohortError("BadEstimates", f"`common` must be True or False, but it is {common!r}.")
     if isinstance(estimate, Estimate):
         _refuse_more(lower, upper, scale)
         found = (estimate.hr, estimate.hr_lower, estimate.hr_upper)
@@ -165,7 +167,9 @@ def _checked(ratio: float, lower: float | None, upper: float | None) -> tuple[fl
     named = {"estimate": ratio, "lower": lower, "upper": upper}
     for name, value in named.items():
         is_least = name == "lower" and value == 0
-        if value is not None and not (is_number(value) and (value > 0 or is_least)):
+        if value is None and name != "estimate":
+            continue
+        if not (is_number(value) and (value > 0 or is_least)):
             raise CohortError(
                 "BadEstimates",
                 f"`{name}` must be a positive number, but it is {value!r}.",
@@ -209,4 +213,4 @@ def _of_ratio(ratio: float) -> float:
     """The E-value of a risk ratio."""
     if ratio < 1:
         ratio = 1 / ratio if ratio > 0 else np.inf
-    return float(ratio + np.sqrt(ratio * (ratio - 1)))
+    return float(ratio + np.sqrt(ratio) * np.sqrt(ratio - 1))

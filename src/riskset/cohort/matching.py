@@ -40,6 +40,9 @@ __all__ = ["match"]
 ROUNDING = 1e-12
 """Scores on a scale that differ by less, relative to the larger of the largest and 1, are equal."""
 
+MOST_DISTANCE = 100.0
+"""Scores and logits differ by less."""
+
 CONSTANT = "all scores are equal, so there is no standard deviation and no caliper was used."
 
 
@@ -357,10 +360,15 @@ def _limit(
     if not settings.caliper:
         return NO_LIMIT, spread
     if settings.scale == "propensity score":
-        return int(np.floor(settings.caliper * QUANTUM)), spread
+        return _quanta(settings.caliper), spread
     if not spread > 0:
         return NO_LIMIT, spread
-    return int(np.floor(settings.caliper * spread * QUANTUM)), spread
+    return _quanta(settings.caliper * spread), spread
+
+
+def _quanta(limit: float) -> int:
+    """A limit in quanta; more than any distance of scores is no limit."""
+    return NO_LIMIT if limit > MOST_DISTANCE else int(np.rint(limit * QUANTUM))
 
 
 def _variance(values: Rows) -> float:

@@ -7,7 +7,7 @@ from typing import Literal, get_args
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from riskset._errors import InputError
+from riskset._errors import InputError, counted
 from riskset._settings import bad_setting
 from riskset._types import Rows, is_count, is_number
 from riskset.data.checks import Places, as_numbers
@@ -23,8 +23,8 @@ __all__ = [
 ]
 
 PlannedModel = Literal["cox", "finegray"]
-NODES = 128
-"""Of the quadrature over time, on each side of the end of the shortest follow-up."""
+NODES, HALVES = 32, 60
+"""Of the quadrature over time: nodes of a piece, and how often a duration is halved into pieces."""
 
 
 def required_events(
@@ -119,13 +119,13 @@ def required_events(
         if weights.size != shares.size or (weights < 0).any() or not weights.sum() > 0:
             raise bad_setting(
                 "strata",
-                f"`strata` must be {shares.size} proportions, at least 0, but it is {strata!r}.",
+                f"`strata` must have a proportion for each value of `share`, but it is {strata!r}.",
                 hint="pass one for each value of `share`.",
                 value=strata,
             )
     information = float((weights / weights.sum()) @ (shares * (1 - shares)))
     information *= 1 - _r_squared(r_squared)
-    return (z / distance) ** 2 / information if information > 0 else math.inf
+    return (max(z, 0.0) / distance) ** 2 / information if information > 0 else math.inf
 
 
 def power(
@@ -235,7 +235,7 @@ def mdrr(
     z = critical + float(ndtri(_probability("power", power)))
     se = expected_se(events, share) / math.sqrt(1 - _r_squared(r_squared))
     with np.errstate(over="ignore"):
-        return float(np.exp(_log("margin", margin) + z * se))
+        return float(np.exp(_log("margin", margin) + max(z, 0.0) * se))
 
 
 def expected_se(events: object, share: object) -> float:
@@ -259,7 +259,8 @@ def expected_se(events: object, share: object) -> float:
     if counts.size != shares.size:
         raise bad_setting(
             "share",
-            f"`share` must have {counts.size} values, as `events`, but it has {shares.size}.",
+            f"`share` must have {counted(counts.size, 'value')}, as `events`, but it has "
+            f"{shares.size}.",
             hint="pass the events and the share of each stratum.",
             value=share,
         )
@@ -334,7 +335,8 @@ def event_probability(
     if model == "finegray":
         return _of_subdistribution(rate, followup, accrual, dropout, competing, hr)
     total = rate * hr + dropout + competing
-    return float(rate * hr / total * -np.expm1(-total * followup + _log_mean_exp(total * accrual)))
+    observed = -math.expm1(-total * followup + _log_mean_exp(total * accrual))
+    return rate * hr / total * max(observed, 0.0)
 
 
 def _log_mean_exp(x: float) -> float:
@@ -351,14 +353,19 @@ def _of_subdistribution(
     :math:`1 - (1 - F)^h` is :math:`h (1 - F)^{h - 1} \lambda e^{-(\lambda + \kappa) t}`.
     """
     node, weight = np.polynomial.legendre.leggauss(NODES)
+    # Pieces of all sizes, because the hazards may be large or small beside the durations.
+    edge = np.append(0.0, 0.5 ** np.arange(HALVES, -1, -1.0))
+    place = ((edge[1:] + edge[:-1])[:, None] + np.diff(edge)[:, None] * node).ravel() / 2
+    size = (np.diff(edge)[:, None] * weight).ravel() / 2
     both, found = rate + competing, 0.0
-    for start, end in ((0.0, followup), (followup, followup + accrual)):
-        time = start + (end - start) * (node + 1) / 2
-        risk = -rate / both * np.expm1(-both * time)
-        density = hr * (1 - risk) ** (hr - 1) * rate * np.exp(-both * time)
+    with np.errstate(divide="ignore"):
+        share, rest = np.log(np.array([rate, competing]) / both)
+    for start, length in ((0.0, followup), (followup, accrual)):
+        time = start + length * place
+        free = np.logaddexp(rest, share - both * time)  # log of 1 - F
+        density = hr * rate * np.exp((hr - 1) * free - both * time)
         followed = np.minimum((followup + accrual - time) / accrual, 1.0) if accrual else 1.0
-        kept = np.exp(-dropout * time) * followed
-        found += float(weight @ (density * kept)) * (end - start) / 2
+        found += float(size @ (density * np.exp(-dropout * time) * followed)) * length
     return found
 
 
@@ -456,6 +463,13 @@ def required_people(
         )
         for ratio in (hr, 1.0)
     )
+    if not is_number(share):
+        raise bad_setting(
+            "share",
+            f"`share` must be a number between 0 and 1, but it is {share!r}.",
+            hint="pass the proportion of the target among everybody.",
+            value=share,
+        )
     events = required_events(
         hr,
         share,
@@ -484,6 +498,12 @@ def _critical(alpha: float, two_sided: bool, n_outcomes: int) -> float:
             "n_outcomes",
             f"`n_outcomes` must be a positive whole number, but it is {n_outcomes!r}.",
             value=n_outcomes,
+        )
+    if not isinstance(two_sided, bool):
+        raise bad_setting(
+            "two_sided",
+            f"`two_sided` must be True or False, but it is {two_sided!r}.",
+            value=two_sided,
         )
     tail = _probability("alpha", alpha) / n_outcomes
     return -float(ndtri(tail / 2 if two_sided else tail))
@@ -542,4 +562,16 @@ def _shares(share: object) -> Rows:
 
 def _numbers(name: str, values: object) -> Rows:
     """One number, or one for each stratum."""
-    return as_numbers([values] if is_number(values) else values, name, None, Places())
+    if is_number(values) and math.isfinite(values):
+        return np.array([float(values)])
+    if isinstance(values, str) or not hasattr(values, "__len__"):
+        found = None
+    else:
+        found = as_numbers(values, name, None, Places())
+    if found is None or not found.size:
+        raise bad_setting(
+            name,
+            f"`{name}` must be a number, or a number for each stratum, but it is {values!r}.",
+            value=values,
+        )
+    return found

@@ -318,7 +318,7 @@ class Coarsen(Settings):
     def contradictions(self) -> Iterator[InputError]:
         """Cuts are of chosen covariates, and rise."""
         for name, limits in (self.cuts or {}).items():
-            if name not in map(str, self.covariates):
+            if str(name) not in map(str, self.covariates):
                 yield bad_setting(
                     "cuts",
                     f"`cuts` has limits of {name!r}, which is not one of `covariates`.",

@@ -1,6 +1,7 @@
 """Weights for several treatments, from generalised propensity scores or by entropy balancing."""
 
 import itertools
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -190,12 +191,12 @@ def weight_treatments(
         target = levels.index(settings.target)
     if settings.method == "entropy":
         design = _covariates(X, code.size)
-        weight = _by_entropy(design, code, len(levels), target)
+        weight = _by_entropy(design, code, levels, target)
         return TreatmentWeights(levels, code, None, weight, settings.estimand)
     if score is None:
         scores = _fitted(_covariates(X, code.size), code, len(levels))
     else:
-        scores = _given(score, (code.size, len(levels)))
+        scores = _given(score, code.size, levels)
     own = scores[np.arange(code.size), code]
     _check_positivity(own, scores, settings.estimand)
     if settings.estimand == "ate":
@@ -212,6 +213,12 @@ def _levels(treatment: object) -> tuple[tuple[object, ...], Index]:
         values, missing = typed_labels(treatment, "`treatment`", Places())
     except InputError as error:
         raise CohortError("BadTreatment", error.message, hint=error.hint) from None
+    if values.ndim != 1:
+        raise CohortError(
+            "BadTreatment",
+            f"`treatment` must have one dimension, but its shape is {values.shape}.",
+            hint="pass the treatment of each row.",
+        )
     if missing.any():
         raise CohortError(
             "BadTreatment",
@@ -236,8 +243,23 @@ def _covariates(X: object, n_rows: int) -> Design:
     return as_design(X, n_rows)
 
 
-def _given(score: object, shape: tuple[int, int]) -> Matrix:
-    scores = np.asarray(score, dtype=np.float64)
+def _given(score: object, n_rows: int, levels: tuple[object, ...]) -> Matrix:
+    shape, names = (n_rows, len(levels)), list(getattr(score, "columns", ()))
+    if names != list(levels) and set(names) == set(levels):
+        raise CohortError(
+            "BadScore",
+            f"the columns of `score` are {', '.join(map(repr, names))}, in another order than the "
+            "sorted treatments.",
+            hint=f"pass them in the order {', '.join(map(repr, levels))}.",
+        )
+    try:
+        scores = np.asarray(score, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise CohortError(
+            "BadScore",
+            "`score` must be a table of numbers, a column for each treatment.",
+            hint="pass an array (n, k).",
+        ) from None
     if scores.shape != shape:
         raise CohortError(
             "BadScore",
@@ -255,7 +277,10 @@ def _given(score: object, shape: tuple[int, int]) -> Matrix:
 
 
 def _fitted(design: Design, code: Index, n_levels: int) -> Matrix:
-    """Scores (n, k) of a multinomial logistic regression."""
+    """Scores (n, k) of a multinomial logistic regression.
+
+    Warnings are not shown, because the scores are checked.
+    """
     from sklearn.linear_model import LogisticRegression
 
     x = design.to_dense()
@@ -264,7 +289,9 @@ def _fitted(design: Design, code: Index, n_levels: int) -> Matrix:
     if not z.shape[1]:
         return np.tile(np.bincount(code, minlength=n_levels) / code.size, (code.size, 1))
     model = LogisticRegression(C=np.inf, solver="newton-cholesky", max_iter=200, tol=1e-10)
-    scores = np.asarray(model.fit(z, code).predict_proba(z))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        scores = np.asarray(model.fit(z, code).predict_proba(z))
     if scores.shape[1] != n_levels:  # of two treatments there is one column in some versions
         scores = np.column_stack([1.0 - scores[:, -1], scores[:, -1]])
     residual = (code[:, None] == np.arange(n_levels)) - scores
@@ -285,24 +312,27 @@ def _check_positivity(own: Rows, scores: Matrix, estimand: str) -> None:
     if n:
         raise CohortError(
             "Positivity",
-            f"weights would be infinite or nearly so for {counted(n, 'person')}, for whom a "
-            "treatment was practically impossible.",
+            f"weights would be infinite or nearly so for {counted(n, 'person', 'people')}, for "
+            "whom a treatment was practically impossible.",
             hint="leave these people out, and look for covariates that determine the treatment.",
             details={"count": n},
         )
 
 
-def _by_entropy(design: Design, code: Index, n_levels: int, target: int | None) -> Rows:
+def _by_entropy(
+    design: Design, code: Index, levels: tuple[object, ...], target: int | None
+) -> Rows:
     runtime = Runtime.select()
     base = np.ones(code.size)
     everybody, unit = means_of(design, base, runtime)
     like = base if target is None else (code == target).astype(np.float64)
     wanted = means_of(design, like, runtime)[0] if target is not None else everybody
     weight = base.copy()
-    for k, rows in _arms(code, n_levels):
+    for k, rows in _arms(code, len(levels)):
         if k != target:
             part = Standardised(design.take_rows(rows), wanted, unit, runtime)
-            weight[rows] = tilted(part, base[rows], f"treatment {k + 1}")[0] * like.sum()
+            who = f"the treatment {levels[k]!r}"
+            weight[rows] = tilted(part, base[rows], who)[0] * like.sum()
     return weight
 
 
