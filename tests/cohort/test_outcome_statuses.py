@@ -141,7 +141,7 @@ def test_strict_raises():
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"model": "logistic"}, "`model`"),
+        ({"model": "probit"}, "`model`"),
         ({"reading": "crude"}, "`reading`"),
         ({"reading": "stratified"}, "needs sets"),
         ({"interval": "exact"}, "`interval`"),

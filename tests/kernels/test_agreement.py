@@ -70,6 +70,7 @@ def test_every_kernel_is_called() -> None:
         "descent",  # test_descent: agrees on the optimum, not on the way to it
         "replicates",  # its descent, too
         "matching",  # test_matching
+        "pair_matching",  # test_pair_matching
         "means",  # tests/infer/test_means_agreement
     }
     missing = {(s, n) for s in STEMS for n in kernels_of(s)} - called

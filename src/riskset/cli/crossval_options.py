@@ -145,7 +145,10 @@ class CrossValidationOptions:
         bootstrap: BootstrapOptions,
     ) -> "rs.CoxCV | rs.FineGrayCV":
         """The same model, its penalty to be chosen."""
-        options = chosen(self) | model.get_params(deep=False)
+        from riskset.estimators._parameters import shared_parameters
+
+        kind = rs.CoxCV if isinstance(model, rs.Cox) else rs.FineGrayCV
+        options = chosen(self) | shared_parameters(model, kind)
         options |= {k: v for k, v in chosen(bootstrap).items() if k in ("seed", "engine")}
         for name in ("cv", "fold", "groups"):
             options.pop(name, None)
@@ -155,7 +158,6 @@ class CrossValidationOptions:
             options["folds"] = _stacked(labels)
         elif self.groups:
             (options["groups"],) = labels
-        kind = rs.CoxCV if isinstance(model, rs.Cox) else rs.FineGrayCV
         return kind(**options)
 
 

@@ -56,7 +56,7 @@ class DeviationModel:
     ...     y, [1] * 6, [[x] for x in sick], person=person, deviates=leaves, time_df=0
     ... )
     >>> found.models[0].rows, found.models[0].deviations
-    (6, 1)
+    (5, 1)
     """
 
     arm: str

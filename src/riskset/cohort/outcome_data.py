@@ -24,6 +24,7 @@ from riskset.data.column_statistics import select_columns
 from riskset.data.design import Design
 from riskset.data.writers import check_target
 from riskset.estimators._logistic import Logistic, LogisticCV
+from riskset.estimators._parameters import shared_parameters
 from riskset.estimators.cox import Cox
 from riskset.estimators.crossval import CoxCV, FineGrayCV
 from riskset.estimators.finegray import FineGray
@@ -259,10 +260,9 @@ def _with_chosen_penalty(
         "seed": settings.seed,
         "checkpoint": checkpoint,
     }
-    own = data.estimator.get_params(deep=False)
-    own.pop("firth", None)  # the choice of a penalty has no other one
     choosers: dict[type, Any] = {FineGray: FineGrayCV, Logistic: LogisticCV, Cox: CoxCV}
     chooser = choosers[type(data.estimator)]
+    own = shared_parameters(data.estimator, chooser)
     chosen = chooser(**{**own, "penalty": kind}, **common)
     chosen.fit(data.design, data.y, **data.arguments)
     estimator = copy.copy(data.estimator).set_params(penalty=chosen.best_penalty_)

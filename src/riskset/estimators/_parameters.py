@@ -9,9 +9,15 @@ from sklearn.base import BaseEstimator
 from riskset._errors import InputError
 from riskset.model.penalty import Penalty
 
-__all__ = ["PenaltyParameters"]
+__all__ = ["PenaltyParameters", "shared_parameters"]
 
 NESTED = "penalty__"
+
+
+def shared_parameters(model: BaseEstimator, kind: type[BaseEstimator]) -> dict[str, Any]:
+    """The parameters of a model that estimators of another kind have, too."""
+    known = set(kind._get_param_names())
+    return {name: v for name, v in model.get_params(deep=False).items() if name in known}
 
 
 class PenaltyParameters(BaseEstimator):  # type: ignore[misc]

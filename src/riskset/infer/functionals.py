@@ -55,7 +55,7 @@ def functional_predictions(
     bases = [np.zeros((0, fit.steps.hazard[fit.steps.own(stratum)].size)) for fit in fits]
     for rows in blocks:
         for k, u in enumerate(predict(rows)[1]):
-            bases[k] = _extended(bases[k], u.reshape(-1, u.shape[2]))
+            bases[k] = _extended(bases[k], u.reshape(u.shape[0] * u.shape[1], u.shape[2]))
     covariance = joint_covariance(fits, stratum, bases)
     undefined = any(np.isnan(root).any() for root in roots)
     for rows in blocks:

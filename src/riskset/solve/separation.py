@@ -326,7 +326,8 @@ def _exactly(
     d = stored[columns]
     p, design = stored.size, problem.design
     simple = [Fraction(v).limit_denominator(MAX_SIMPLE_DENOMINATOR) for v in d.tolist()]
-    if np.abs(np.array([float(v) for v in simple]) - d).max() < MAX_RATIO_ERROR and any(simple):
+    error = np.abs(np.array([float(v) for v in simple]) - d).max(initial=0.0)
+    if error < MAX_RATIO_ERROR and any(simple):
         direction = Direction.of(p, columns, simple)
         rounded = replace(direction, is_rounded=True)
         if _recedes(problem, direction) and not _goes_by_last_bits(problem, direction, rounded):
