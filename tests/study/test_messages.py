@@ -144,6 +144,7 @@ def test_a_line_of_table1_that_nothing_is(tmp_path):
     assert row["message"] == "table1 lists 'agee*', but no covariate has that name."
 
 
+ENTROPY = {"method": "entropy", "estimand": "att"}
 WRONG_NAMES = {
     "exclude": (
         {"defaults": {"propensity": {"penalty": "none", "exclude": ["x", "agee"]}}},
@@ -154,6 +155,26 @@ WRONG_NAMES = {
         "table1.0.covariates.2: covariate 'agee'",
     ),
     "report": ({"report": {"covariates": ["agee"]}}, "report.covariates.0: covariate 'agee'"),
+    "match": (
+        {"analyses": {"one": {"match": {"mahalanobis": ["x", "agee"]}}}},
+        "analyses.one.match.mahalanobis.1: covariate 'agee'",
+    ),
+    "coarsen": (
+        {"analyses": {"one": {"coarsen": {"covariates": ["agee"]}}}},
+        "analyses.one.coarsen.covariates.0: covariate 'agee'",
+    ),
+    "weight": (
+        {"analyses": {"one": {"weight": {**ENTROPY, "covariates": ["agee"]}}}},
+        "analyses.one.weight.covariates.0: covariate 'agee'",
+    ),
+    "products of weights": (
+        {"analyses": {"one": {"weight": {**ENTROPY, "interactions": [["x", "agee"]]}}}},
+        "analyses.one.weight.interactions.0.1: covariate 'agee'",
+    ),
+    "products of balance": (
+        {"defaults": {"balance": {"interactions": [["agee", "x"]]}}},
+        "defaults.balance.interactions.0.0: covariate 'agee'",
+    ),
 }
 
 

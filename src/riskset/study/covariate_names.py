@@ -1,6 +1,6 @@
 """Names of covariates in a specification: what they may name, and those that nothing has."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 
 import numpy as np
 
@@ -26,7 +26,7 @@ def without_indicators(design: Design, imputed: Collection[str]) -> Design:
 def unknown_covariates(
     asked: Specification, design: Design, observed: Design, labels: CovariateLabels, where: str
 ) -> Iterator[Fault]:
-    """Covariates to exclude, or to show, that the data do not have.
+    """Covariates to exclude, to adjust by or to show, that the data do not have.
 
     `observed` are the covariates of the table of characteristics, which has a line for missing
     values, and `design` those of the analyses. Patterns may match nothing.
@@ -34,16 +34,16 @@ def unknown_covariates(
     known = {*design.names, *map(str, design.keys)}
     sections: list[tuple[KeyPath, Analysis]] = [(("defaults",), asked.defaults)]
     sections += [(("analyses", name), analysis) for name, analysis in asked.analyses.items()]
-    listed: list[tuple[KeyPath, tuple[str, ...]]] = [
-        ((*path, "propensity", "exclude"), analysis.propensity.exclude)
+    listed: list[tuple[KeyPath, Sequence[int | str]]] = [
+        ((*path, *place), names)
         for path, analysis in sections
-        if analysis.propensity is not None
+        for place, names in _covariates_of(analysis)
     ]
     listed.append((("report", "covariates"), asked.report.covariates))
     for path, names in listed:
         for k, name in enumerate(names):
-            if name not in known:
-                yield name_fault((*path, str(k)), "covariate", name, design.names, where)
+            if str(name) not in known:
+                yield name_fault((*path, str(k)), "covariate", str(name), design.names, where)
     found = find_characteristics(observed, labels)
     titles = dict.fromkeys((*(one.title for one in found), *observed.names))
     for k, section in enumerate(asked.table1):
@@ -53,3 +53,19 @@ def unknown_covariates(
             yield name_fault(
                 ("table1", str(k), "covariates", str(i)), "covariate", name, titles, where
             )
+
+
+def _covariates_of(analysis: Analysis) -> Iterator[tuple[KeyPath, Sequence[int | str]]]:
+    """The names of covariates in an analysis, each list with its place."""
+    if analysis.propensity is not None:
+        yield ("propensity", "exclude"), analysis.propensity.exclude
+    if analysis.match is not None:
+        yield ("match", "mahalanobis"), analysis.match.mahalanobis
+    if analysis.coarsen is not None:
+        yield ("coarsen", "covariates"), analysis.coarsen.covariates
+    if analysis.weight is not None:
+        yield ("weight", "covariates"), analysis.weight.covariates
+        for k, pair in enumerate(analysis.weight.interactions):
+            yield ("weight", "interactions", str(k)), pair
+    for k, pair in enumerate(analysis.balance.interactions):
+        yield ("balance", "interactions", str(k)), pair
