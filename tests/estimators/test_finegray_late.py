@@ -123,6 +123,19 @@ def test_rows_of_people(changes, message):
         rs.FineGray(person="cluster").fit(np.eye(6)[:, :1], y, cluster=given["cluster"])
 
 
+@pytest.mark.parametrize("entry", [None, np.zeros(6)])
+def test_rows_of_a_person_that_all_begin_at_the_start_overlap(entry):
+    y = rs.Surv([3, 6, 5, 7, 8, 9], [0, 1, 2, 1, 0, 1], entry)
+    model = rs.FineGray(person="cluster")
+    with pytest.raises(
+        rs.InputError, match="rows 1 and 3 of one cluster overlap: both are at risk"
+    ):
+        model.fit(np.arange(6.0)[:, None] % 4, y, cluster=[0, 1, 2, 1, 3, 4])
+    model.fit(np.arange(6.0)[:, None] % 4, y, cluster=np.arange(6))  # a row each
+    weight = [1, 1, 1, 0, 1, 1]
+    model.fit(np.arange(6.0)[:, None] % 4, y, sample_weight=weight, cluster=[0, 1, 2, 1, 3, 4])
+
+
 def test_a_person_is_a_row_or_a_cluster():
     with pytest.raises(rs.InputError, match="person"):
         rs.FineGray(person="site").fit(np.eye(3), rs.Surv([1, 2, 3], [1, 2, 1]))

@@ -14,7 +14,7 @@ from riskset._types import Index
 from riskset.data.checks import Places, complain_rows
 from riskset.data.outcome import Outcome
 
-__all__ = ["PersonRows", "person_rows", "refuse_unclear_people"]
+__all__ = ["PersonRows", "person_rows", "refuse_rows_from_the_start", "refuse_unclear_people"]
 
 
 class PersonRows(NamedTuple):
@@ -76,6 +76,23 @@ def person_rows(outcome: Outcome, places: Places) -> PersonRows:
     out.is_first[later] = False
     out.is_last[earlier] = False
     return out
+
+
+def refuse_rows_from_the_start(outcome: Outcome) -> None:
+    """Refuse people with several rows that are all at risk from the start, so they overlap."""
+    if outcome.cluster is None:
+        return
+    rows = np.flatnonzero(outcome.weight > 0)
+    rows = rows[np.argsort(outcome.cluster[rows], kind="stable")]
+    again = np.flatnonzero(outcome.cluster[rows[1:]] == outcome.cluster[rows[:-1]])
+    if again.size:
+        row, other = rows[again[0]], rows[again[0] + 1]
+        raise InputError(
+            f"rows {row} and {other} of one cluster overlap: both are at risk from the start. With "
+            "`person='cluster'`, the rows of a cluster are intervals of one person.",
+            hint="pass the start of each interval as `entry` of `riskset.Surv`, or use "
+            "`person='row'` if every row is another person.",
+        )
 
 
 def _follow_on(outcome: Outcome) -> tuple[int, int] | None:

@@ -11,7 +11,12 @@ from riskset._types import AnyArray, Index
 from riskset.data.checks import Places, as_numbers, complain_rows
 from riskset.data.labels import as_codes
 from riskset.data.outcome import Outcome
-from riskset.data.person_rows import PersonRows, person_rows, refuse_unclear_people
+from riskset.data.person_rows import (
+    PersonRows,
+    person_rows,
+    refuse_rows_from_the_start,
+    refuse_unclear_people,
+)
 from riskset.estimators._inference import HazardModel
 from riskset.estimators._input import ModelInput
 from riskset.estimators.predictions import PredictedKind
@@ -221,7 +226,11 @@ class FineGray(HazardModel):
 
     def _people(self, outcome: Outcome) -> PersonRows | None:
         """Which rows continue others; None: none does."""
-        if outcome.entry is None or self.person == "row":
+        if outcome.entry is None:
+            if self.person == "cluster":
+                refuse_rows_from_the_start(outcome)
+            return None
+        if self.person == "row":
             return None
         if self.person is None:
             refuse_unclear_people(outcome)
