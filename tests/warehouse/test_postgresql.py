@@ -507,7 +507,8 @@ with rs.omop.Cdm.connect(url, schema=SCHEMAS, cache_folder=place, progress=False
 
 def test_two_programs_may_pull_into_one_folder_at_the_same_time(postgres, tmp_path, opened):
     command = [sys.executable, "-c", PULL, postgres.url(), str(tmp_path / "cache")]
-    both = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    own = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    both = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=own) for _ in range(2)]
     told = [one.communicate()[0] for one in both]
     assert [one.returncode for one in both] == [0, 0]
     assert told[0] == told[1] != ""
