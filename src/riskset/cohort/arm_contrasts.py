@@ -1,11 +1,14 @@
 """Estimates of both arms, their differences and their ratios, with intervals."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from riskset._errors import counted
+from riskset._messages import Note
 from riskset._types import AnyArray, Rows
 from riskset.cohort.curves import ARMS
 from riskset.curves.restricted_contrast import Contrast, ContrastKind, contrast, interval_of
@@ -60,6 +63,20 @@ class ArmEstimates:
     def to_frame(self, library: str | None = None) -> Any:
         """Return `columns` as a data frame."""
         return data_frame(self.columns(), library)
+
+    def _described(self, head: str, n_left_out: int, notes: Iterable[Note]) -> str:
+        """A line for each measure and time, after a head."""
+        lines = [head]
+        for q, measure in enumerate(self.measures):
+            for k, time in enumerate(self.times):
+                lines.append(
+                    f"  {measure.replace('_', ' ')} by {time:g}: {self.target[q, k]:.4f} - "
+                    f"{self.comparator[q, k]:.4f} = {self.difference[q, k]:.4f} "
+                    f"({self.difference_lower[q, k]:.4f} to {self.difference_upper[q, k]:.4f})"
+                )
+        if n_left_out:
+            lines.append(f"  {counted(n_left_out, 'resample')} left out")
+        return "\n".join([*lines, *(f"  {note.message}" for note in notes)])
 
 
 def normal_estimates(

@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from riskset._errors import CohortError, InputError, counted
+from riskset._errors import CohortError, InputError
 from riskset._keywords import takes
 from riskset._messages import Note
 from riskset._settings import Settings, bad_setting, same_as, setting, settings
@@ -145,20 +145,11 @@ class StandardizedEstimates(ArmEstimates):
     notes: tuple[Note, ...] = ()
 
     def __repr__(self) -> str:
-        lines = [
+        head = (
             f"StandardizedEstimates ({self.model}, {self.estimand}, {self.level:.0%} "
             f"{self.interval} intervals)"
-        ]
-        for q, measure in enumerate(self.measures):
-            for k, time in enumerate(self.times):
-                lines.append(
-                    f"  {measure.replace('_', ' ')} by {time:g}: {self.target[q, k]:.4f} - "
-                    f"{self.comparator[q, k]:.4f} = {self.difference[q, k]:.4f} "
-                    f"({self.difference_lower[q, k]:.4f} to {self.difference_upper[q, k]:.4f})"
-                )
-        if self.n_left_out:
-            lines.append(f"  {counted(self.n_left_out, 'resample')} left out")
-        return "\n".join([*lines, *(f"  {note.message}" for note in self.notes)])
+        )
+        return self._described(head, self.n_left_out, self.notes)
 
 
 @takes(StandardizeOptions)
