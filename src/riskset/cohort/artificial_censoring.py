@@ -262,7 +262,7 @@ def censoring_weights(
     -----
     With ``deviation_at="start"``, a person decides at the start of a row, after its covariates are
     known. The product then includes the row itself, rows with events are trials as all others, and
-    the last row of a person who deviates is no part of the follow-up.
+    the last row of a person who deviates does not belong to the follow-up.
 
     The weights remove the bias of censoring if all causes of both deviation and outcome are among
     the covariates, as they were before each deviation.

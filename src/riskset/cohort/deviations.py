@@ -59,7 +59,8 @@ def censor_deviations(
     """End the follow-up of people when they deviate from their treatment strategy.
 
     Rows that start at the deviation or later are left out, and the row in which it happens ends
-    then. An event at the time of the deviation comes first: it is kept, and is no deviation.
+    then. An event at the time of the deviation comes first: it is kept and does not count as a
+    deviation.
 
     Parameters
     ----------

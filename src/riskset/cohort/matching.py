@@ -367,7 +367,7 @@ def _limit(
 
 
 def _quanta(limit: float) -> int:
-    """A limit in quanta; more than any distance of scores is no limit."""
+    """A limit in quanta; a number above all distances means no limit."""
     return NO_LIMIT if limit > MOST_DISTANCE else int(np.rint(limit * QUANTUM))
 
 

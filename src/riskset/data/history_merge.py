@@ -277,13 +277,13 @@ _SENTENCES = {
 
 def _notes(name: str, history: History, line: Timeline) -> Iterator[Note]:
     """What was left out of a history."""
-    told = ["unknown_id", "missing", "tied"]
+    noted = ["unknown_id", "missing", "tied"]
     if isinstance(history, EventTimes):
-        told += ["early", "leading", "gap", "late"]
+        noted += ["early", "leading", "gap", "late"]
     elif isinstance(history, LastValue):
-        told += ["late"]
+        noted += ["late"]
     first = next(iter(line.records.values()))
-    for place in told:
+    for place in noted:
         n = first.counts[place]
         if n:
             values = {"name": Value("name", repr(name)), "n": Value("count", n)}
