@@ -16,9 +16,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from riskset.cohort.empirical_null.fit import fit_null
-from riskset.cohort.empirical_null.regression import fit_error_model
-from riskset.cohort.empirical_null.regression_posterior import error_posterior
+from riskset.cohort.bias.empirical_null.fit import fit_null
+from riskset.cohort.bias.empirical_null.regression import fit_error_model
+from riskset.cohort.bias.empirical_null.regression_posterior import error_posterior
 
 LEVEL, Z = 0.95, 1.959963984540054
 BIAS = 0.1

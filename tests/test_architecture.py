@@ -59,7 +59,7 @@ HOMES = {
     "sklearn": (
         "estimators",
         "imputation/",
-        "cohort/several_treatments.py",
+        "cohort/adjustments/several_treatments.py",
         "ohdsi/results_ids.py",
     ),
     "threadpoolctl": ("_runtime.py",),

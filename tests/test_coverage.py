@@ -64,7 +64,7 @@ def test_calibrated_intervals() -> None:
 
 @pytest.mark.slow
 def test_restricted_means() -> None:
-    options = ("--cohorts", "2", "--people", "80", "--replicates", "5")
+    options = ("--cohorts", "2", "--people", "80", "--replicates", "39")
     made = run("restricted_mean_coverage.py", *options)
     head, _, *body = made
     assert len(body) == 20
@@ -112,6 +112,20 @@ def test_adjusted_risks() -> None:
 
 
 @pytest.mark.slow
+def test_doubly_robust_estimates() -> None:
+    made = run("doubly_robust_coverage.py", "--cohorts", "2")
+    head, _, *body = made
+    assert len(body) == 16
+    for _, _, covered, _, varies, error in body:
+        assert covered in {"0.0%", "50.0%", "100.0%"}
+        assert float(varies) > 0
+        assert float(error) > 0
+    shown = documented(len(made), "## Doubly robust intervals")
+    assert shown[0] == head
+    assert [row[:2] for row in shown[2:]] == [row[:2] for row in body]
+
+
+@pytest.mark.slow
 def test_late_entry() -> None:
     made = run("late_entry_coverage.py", "--cohorts", "2", "--rows", "800")
     head, _, *body = made
@@ -124,3 +138,18 @@ def test_late_entry() -> None:
     shown = documented(len(made), "## Fine and Gray's model with late entry")
     assert shown[0] == head
     assert [row[0] for row in shown[2:]] == [row[0] for row in body]
+
+
+@pytest.mark.slow
+def test_shared_frailties() -> None:
+    made = run("frailty_coverage.py", "--cohorts", "2")
+    head, _, *body = made
+    assert len(body) == 20
+    for _, method, within, first, between, second, variance in body:
+        assert {within, between} <= {"0.0%", "50.0%", "100.0%"}
+        assert float(first) > 0
+        assert float(second) != 0
+        assert (variance != "") == ("CoxFrailty" in method)
+    shown = documented(len(made), "## Shared frailties")
+    assert shown[0] == head
+    assert [row[:2] for row in shown[2:]] == [row[:2] for row in body]

@@ -94,7 +94,7 @@ MISTAKES: dict[str, tuple[Callable[[], object], str, str]] = {
     ),
     "a class for a model": (
         lambda: rs.cross_validate(rs.Cox, X, Y),  # type: ignore[arg-type]
-        "it was given the class <class 'riskset.estimators.cox.Cox'>",
+        "it was given the class Cox",
         "such as riskset.Cox()",
     ),
     "too few names": (

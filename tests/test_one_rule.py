@@ -157,10 +157,15 @@ CAUSES: dict[str, Callable[[Any, Any], Any]] = {
         rs.cohort.fit_outcome(y, PEOPLE, "finegray", cause=c).log_hr
     ),
     "cohort.risk_difference": lambda y, c: (
-        rs.cohort.risk_difference(y, PEOPLE, AT, cause=c, replicates=5).difference
+        rs.cohort.risk_difference(y, PEOPLE, AT, cause=c, replicates=39).difference
     ),
     "cohort.restricted_mean": lambda y, c: (
         rs.cohort.restricted_mean(y, PEOPLE, AT, cause=c).difference
+    ),
+    "cohort.doubly_robust": lambda y, c: (
+        rs.cohort.doubly_robust(
+            y, PEOPLE, X, AT, model="cause-specific", censoring="kaplan-meier", cause=c
+        ).difference
     ),
     "cohort.standardize": lambda y, c: (
         rs.cohort.standardize(y, PEOPLE, X, AT, model="cause-specific", cause=c).difference

@@ -42,10 +42,14 @@ WITH_CODE = [
     if (page.parent.name in ("start", "guide", "migrate", "api", "about") or page.stem == "network")
     and FENCE.search(page.read_text("utf-8"))
 ]
+COHORT = pytest.param(ROOT / "docs/cohort.md", id="docs/cohort", marks=pytest.mark.slow)
+"""Its first block runs in test_readme.py, too, which is not slow."""
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 
 
-@pytest.mark.parametrize("page", WITH_CODE, ids=lambda page: f"{page.parent.name}/{page.stem}")
+@pytest.mark.parametrize(
+    "page", [*WITH_CODE, COHORT], ids=lambda page: f"{page.parent.name}/{page.stem}"
+)
 def test_code_of_a_page_runs(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -24,13 +24,18 @@ if TYPE_CHECKING:
     from riskset.curves.reverse_kaplan_meier import reverse_kaplan_meier
     from riskset.data.dataset import Dataset
     from riskset.data.design import Design
-    from riskset.data.histories import EventTimes, ExposurePeriods, LastValue, RunningTotal
-    from riskset.data.history_merge import StartStopRows, merge_histories
-    from riskset.data.landmark import landmark
     from riskset.data.outcome import Outcome, Surv
     from riskset.data.readers import read_dataset
-    from riskset.data.splitting import split
-    from riskset.data.time_interactions import time_interactions
+    from riskset.data.start_stop.histories import (
+        EventTimes,
+        ExposurePeriods,
+        LastValue,
+        RunningTotal,
+    )
+    from riskset.data.start_stop.history_merge import StartStopRows, merge_histories
+    from riskset.data.start_stop.landmark import landmark
+    from riskset.data.start_stop.splitting import split
+    from riskset.data.start_stop.time_interactions import time_interactions
     from riskset.datasets import load_rhc
     from riskset.estimators.batch import fit_each
     from riskset.estimators.blocks import Blocks
@@ -40,10 +45,12 @@ if TYPE_CHECKING:
     from riskset.estimators.cox import Cox
     from riskset.estimators.crossval import CoxCV, FineGrayCV, cross_validate
     from riskset.estimators.finegray import FineGray
+    from riskset.estimators.frailty import CoxFrailty
     from riskset.estimators.path import PathResult, path
     from riskset.estimators.predictions import Predictions
     from riskset.estimators.profiling import Profile, profile
     from riskset.estimators.saving import load
+    from riskset.estimators.time_effects import TimeEffectCox
     from riskset.imputation.completed import Imputations, impute
     from riskset.imputation.pooling import PooledEstimates, pool
     from riskset.infer.crossval.result import CrossValidation
@@ -75,13 +82,18 @@ _NAMES = {
     "riskset.curves.restricted_mean": ("RestrictedMean", "RestrictedMeans", "restricted_mean"),
     "riskset.data.dataset": ("Dataset",),
     "riskset.data.design": ("Design",),
-    "riskset.data.histories": ("EventTimes", "ExposurePeriods", "LastValue", "RunningTotal"),
-    "riskset.data.history_merge": ("StartStopRows", "merge_histories"),
-    "riskset.data.landmark": ("landmark",),
+    "riskset.data.start_stop.histories": (
+        "EventTimes",
+        "ExposurePeriods",
+        "LastValue",
+        "RunningTotal",
+    ),
+    "riskset.data.start_stop.history_merge": ("StartStopRows", "merge_histories"),
+    "riskset.data.start_stop.landmark": ("landmark",),
     "riskset.data.outcome": ("Outcome", "Surv"),
     "riskset.data.readers": ("read_dataset",),
-    "riskset.data.splitting": ("split",),
-    "riskset.data.time_interactions": ("time_interactions",),
+    "riskset.data.start_stop.splitting": ("split",),
+    "riskset.data.start_stop.time_interactions": ("time_interactions",),
     "riskset.datasets": ("load_rhc",),
     "riskset.estimators.batch": ("fit_each",),
     "riskset.estimators.blocks": ("Blocks",),
@@ -91,10 +103,12 @@ _NAMES = {
     "riskset.estimators.cox": ("Cox",),
     "riskset.estimators.crossval": ("CoxCV", "FineGrayCV", "cross_validate"),
     "riskset.estimators.finegray": ("FineGray",),
+    "riskset.estimators.frailty": ("CoxFrailty",),
     "riskset.estimators.path": ("PathResult", "path"),
     "riskset.estimators.predictions": ("Predictions",),
     "riskset.estimators.profiling": ("Profile", "profile"),
     "riskset.estimators.saving": ("load",),
+    "riskset.estimators.time_effects": ("TimeEffectCox",),
     "riskset.imputation.completed": ("Imputations", "impute"),
     "riskset.imputation.pooling": ("PooledEstimates", "pool"),
     "riskset.infer.crossval.result": ("CrossValidation",),
@@ -129,6 +143,7 @@ __all__ = [
     "ConvergenceWarning",
     "Cox",
     "CoxCV",
+    "CoxFrailty",
     "CrossValidation",
     "Dataset",
     "Design",
@@ -164,6 +179,7 @@ __all__ = [
     "StepFunction",
     "Surv",
     "SurvivalCurve",
+    "TimeEffectCox",
     "__version__",
     "aalen_johansen",
     "check_total_incidence",

@@ -375,7 +375,9 @@ class Reader:
             return self.read(others[0], value, path, field)
         if Any in others and not isinstance(value, int | float | np.number):
             return value
-        scalars = tuple(one for one in others if not is_section(one) and one is not Any)
+        scalars = tuple(
+            one for one in others if not (is_section(one) or one is Any or one in lists)
+        )
         return self._scalar(scalars, kind, value, path, field)
 
     def _scalar(
@@ -395,9 +397,26 @@ class Reader:
                 continue
         names = typing.get_args(kind) if typing.get_origin(kind) is Literal else ()
         close = similar(value, names) if isinstance(value, str) else []
-        hint = f"did you mean {close[0]!r}?" if close else None
+        hint = (
+            f"did you mean {close[0]!r}?" if close else self._without_quotes(kinds, value, limits)
+        )
         is_python = not isinstance(value, Scalar | list | Mapping)
         return self._wrong(path, type_words(kind, limits, in_python=is_python), value, hint)
+
+    @staticmethod
+    def _without_quotes(
+        kinds: tuple[Any, ...], value: Any, limits: Mapping[str, float]
+    ) -> str | None:
+        """A hint if only quotes keep a scalar from being a number, or true or false."""
+        if isinstance(value, Scalar) and value.is_quoted:
+            plain = Scalar(value)
+            for kind in kinds:
+                try:
+                    _converted(kind, plain, limits)
+                except _UnfitError:
+                    continue
+                return f"quotes make a text of it; write {value} without quotes."
+        return None
 
     def _wrong(self, path: KeyPath, expected: str, value: Any, hint: str | None = None) -> Any:
         self.faults.append(Fault(path, "", hint, expected, _shown(value)))
@@ -471,7 +490,9 @@ def _number(value: Any) -> float:
     return float(value)
 
 
-def _parsed(kind: Callable[[str], float], text: str) -> float:
+def _parsed(kind: Callable[[str], float], text: Scalar) -> float:
+    if text.is_quoted:  # quotes make a text of it, in YAML as in JSON
+        raise _UnfitError
     try:
         return kind(text.replace("_", "x"))  # 1_000 is not a number in YAML
     except ValueError:
@@ -479,7 +500,7 @@ def _parsed(kind: Callable[[str], float], text: str) -> float:
 
 
 def _yes_or_no(value: Any) -> bool:
-    if isinstance(value, Scalar) and value.lower() in (*TRUE, *FALSE):
+    if isinstance(value, Scalar) and not value.is_quoted and value.lower() in (*TRUE, *FALSE):
         return value.lower() in TRUE
     if not isinstance(value, bool):
         raise _UnfitError

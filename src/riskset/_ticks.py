@@ -35,7 +35,8 @@ def nice_ticks(
     unit = 10.0 ** math.floor(math.log10(rough))
     size = next(unit * k for k in (*steps, 10) if unit * k >= rough * 0.99)
     first, last = math.ceil(low / size - 1e-9), math.floor(high / size + 1e-9)
-    return [round(k * size, 12) for k in range(first, last + 1)]
+    digits = 12 - min(math.floor(math.log10(size)), 0)
+    return [round(k * size, digits) for k in range(first, last + 1)]
 
 
 def time_ticks(last: float, unit: TimeUnit, about: int = 8) -> list[float]:
@@ -46,20 +47,23 @@ def time_ticks(last: float, unit: TimeUnit, about: int = 8) -> list[float]:
     """
     if unit != "months" or last < about:
         return nice_ticks(0, last, about)
-    step = next((k for k in MONTHS if last / k <= about), MONTHS[-1])
+    step = next((k for k in MONTHS if last / k <= about), None)
+    if step is None:
+        return [12 * years for years in nice_ticks(0, last / 12, about)]
     return [float(k * step) for k in range(math.floor(last / step + 1e-9) + 1)]
 
 
 def log_ticks(low: float, high: float) -> list[float]:
     """Round numbers from `low` to `high` on a logarithmic axis, denser on a short one.
 
-    >>> log_ticks(0.6, 130), log_ticks(0.8, 3.2)
-    ([1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0], [0.8, 1.0, 1.2, 1.5, 2.0, 3.0])
+    >>> log_ticks(0.6, 130), log_ticks(0.3, 0.9)
+    ([1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0], [0.3, 0.4, 0.5, 0.6, 0.8])
     """
     decades = math.log10(high / low)
     steps = (1, 2, 5) if decades > 0.9 else (1, 1.2, 1.5, 2, 3, 4, 5, 6, 8)
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    ticks = [k * 10.0**power for power in powers for k in ((1,) if decades > 3 else steps)]
+    # As they are written: 3 * 10.0**-1 is not 0.3.
+    ticks = [float(f"{k}e{power}") for power in powers for k in ((1,) if decades > 3 else steps)]
     inside = [tick for tick in ticks if low <= tick <= high]
     return inside if len(inside) > 2 else [tick for tick in nice_ticks(low, high) if tick > 0]
 

@@ -28,9 +28,10 @@ AnyArray: TypeAlias = NDArray[Any]
 
 
 def is_number(value: object) -> TypeGuard[float]:
-    """A real number of Python or NumPy; True and False are none."""
+    """A real number of Python or NumPy; booleans and durations are none."""
     kinds = (int, float, np.integer, np.floating)
-    return isinstance(value, kinds) and not isinstance(value, bool)
+    # NumPy counts durations among its integers.
+    return isinstance(value, kinds) and not isinstance(value, bool | np.timedelta64)
 
 
 def is_count(value: object) -> TypeGuard[int]:

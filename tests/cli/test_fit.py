@@ -48,6 +48,44 @@ def test_the_document(run: Run, lung: Path) -> None:
     assert "robust_standard_error" not in found
 
 
+def test_coefficients_are_fixed(run: Run, lung: Path) -> None:
+    fixed = ["--fixed", "ph.ecog=0.4", "--fixed", "age=0.01"]
+    ended = run("fit", lung, "--id", "id", *fixed, "--out", "fit.json")
+    assert ended.code == 0, ended.err
+    frame = pd.read_csv(lung)
+    names = LUNG["columns"]
+    y = rs.Surv(frame["time"], frame["event"])
+    expected = rs.Cox(fixed={"ph.ecog": 0.4, "age": 0.01}).fit(frame[names], y)
+    found = fit_json()
+    assert list(found["coef"].values()) == pytest.approx(expected.coef_.tolist(), rel=1e-7)
+    assert found["fixed"] == {"ph.ecog": 0.4, "age": 0.01}
+    assert found["standard_error"]["age"] is None
+    assert "2 fixed" in ended.out
+    shown = [line.split() for line in ended.out.splitlines() if line.split()[:1] == ["age"]]
+    assert shown[0][-1] == "fixed"
+    predicted = run("predict", "fit.json", lung, "--times", "365", "--out", "risk.csv")
+    assert predicted.code == 0, predicted.err
+    survival = expected.predict_survival_function(frame[names], 365.0)[:, 0]
+    found = pd.read_csv("risk.csv")
+    assert any(np.allclose(found[name], survival) for name in found.columns)
+
+
+@pytest.mark.parametrize(
+    ("texts", "words"),
+    [
+        (["age"], "NAME=VALUE"),
+        (["age=much"], "NAME=VALUE"),
+        (["age=1", "age=2"], "fixed twice"),
+        (["height=1"], "height"),
+    ],
+)
+def test_what_cannot_be_fixed_is_refused(run: Run, lung: Path, texts: list, words: str) -> None:
+    options = [part for text in texts for part in ("--fixed", text)]
+    ended = run("fit", lung, "--id", "id", *options, "--out", "fit.json")
+    assert ended.code != 0
+    assert words in ended.err
+
+
 def test_roles_reach_the_model(run: Run) -> None:
     lung = GOLDEN / "lung.csv"
     ended = run(
@@ -170,3 +208,102 @@ def test_dropping_twice_is_dropping(run: Run, lung: Path) -> None:
     options = ["--id", "id", "--drop", "age", "--drop", "age", "--out", "fit.json"]
     assert run("fit", lung, *options).code == 0
     assert "age" not in fit_json()["coef"]
+
+
+def test_firth_is_that_of_python(run: Run, lung: Path) -> None:
+    ended = run(
+        "fit", lung, "--id", "id", "--firth", "--ties", "efron", "--interval", "profile",
+        "--out", "fit.json",
+    )  # fmt: skip
+    assert ended.code == 0, ended.err
+    assert "Firth's penalised likelihood" in ended.out
+    found = fit_json()
+    assert (found["firth"], found["ties"]) == (True, "efron")
+    frame = pd.read_csv(lung)
+    x = frame[LUNG["columns"]]
+    model = rs.Cox(firth=True, ties="efron").fit(x, rs.Surv(frame["time"], frame["event"]))
+    np.testing.assert_allclose(list(found["coef"].values()), model.coef_, rtol=1e-10)
+    ends = model.confidence_interval(method="profile")
+    bounds = found["interval"]["bounds"]
+    for k, name in enumerate(LUNG["columns"]):
+        assert bounds[name]["lower"] == pytest.approx(ends.lower[k], rel=1e-8)
+        assert bounds[name]["upper"] == pytest.approx(ends.upper[k], rel=1e-8)
+    assert rs.load("fit.json").firth is True
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--ties", "exact"], "--firth and --ties exact"),
+        (["--model", "finegray", "--cause", "1"], "--firth needs --model cox"),
+        (["--penalty", "l2", "--strength", "1"], "--firth cannot be combined with --penalty l2"),
+        (["--interval", "robust"], "--interval robust is not available for --firth"),
+        (["--interval", "bootstrap"], "--interval bootstrap is not available for --firth"),
+        (["--solver", "ccd"], "--solver ccd does not fit --firth"),
+        (["--cluster", "sex"], "no robust variance for --firth"),
+    ],
+)
+def test_firth_refuses(run: Run, lung: Path, options: list[str], words: str) -> None:
+    ended = run("fit", lung, "--id", "id", "--firth", "--out", "fit.json", *options)
+    assert ended.code != 0
+    assert words in " ".join(ended.err.replace("`", "").split())
+
+
+def test_shared_frailties(run: Run, lung: Path) -> None:
+    columns = ["--id", "id", "--cluster", "inst"]
+    options = ["--frailty", "lognormal", "--frailty-method", "reml", "--ties", "efron"]
+    frame = pd.read_csv(lung)
+    frame["inst"] = frame["age"].astype(int) % 9
+    frame.to_csv("clusters.csv", index=False)
+    ended = run(
+        "fit", "clusters.csv", *columns, *options, "--interval", "wald", "--out", "fit.json",
+        "--plot", "pictures",
+    )  # fmt: skip
+    assert ended.code == 0, ended.err
+    names = LUNG["columns"]
+    y = rs.Surv(frame["time"], frame["event"])
+    expected = rs.CoxFrailty("lognormal", frailty_method="reml", ties="efron")
+    expected.fit(frame[names], y, cluster=frame["inst"])
+    found = fit_json()
+    assert list(found["coef"].values()) == pytest.approx(expected.coef_.tolist(), rel=1e-6)
+    errors = list(found["standard_error"].values())
+    assert errors == pytest.approx(expected.standard_error_.tolist(), rel=1e-6)
+    assert [float(label) for label in found["frailty"]["labels"]] == list(range(9))
+    assert "lognormal of 9 clusters: variance" in ended.out
+    predicted = run("predict", "fit.json", "clusters.csv", "--times", "365", "--out", "risk.csv")
+    assert predicted.code == 0, predicted.err
+    survival = expected.predict_survival_function(frame[names], 365.0)[:, 0]
+    written = pd.read_csv("risk.csv")
+    assert any(np.allclose(written[name], survival, rtol=1e-5) for name in written.columns)
+    again = rs.load("fit.json")
+    assert isinstance(again, rs.CoxFrailty)
+    assert again.frailty_variance_ == pytest.approx(expected.frailty_variance_, rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--frailty", "gamma"], "--cluster"),
+        (["--frailty-variance", "1"], "--frailty-variance needs --frailty"),
+        (
+            ["--frailty", "gamma", "--ties", "exact"],
+            "cannot be combined with --ties exact",
+        ),
+        (
+            ["--frailty", "gamma", "--cv", "--penalty", "l1"],
+            "cannot be combined with --penalty",
+        ),
+        (
+            ["--frailty", "gamma", "--interval", "profile"],
+            "cannot be combined with --interval",
+        ),
+        (["--frailty", "gamma", "--fixed", "age=1"], "cannot be combined with --fixed"),
+        (["--frailty", "gamma", "--firth"], "cannot be combined with --firth"),
+    ],
+)
+def test_what_frailties_do_not_go_with(
+    run: Run, lung: Path, options: list[str], words: str
+) -> None:
+    ended = run("fit", lung, "--id", "id", *options, "--out", "fit.json")
+    assert ended.code == 2
+    assert words in ended.err

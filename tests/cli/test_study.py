@@ -4,6 +4,8 @@ import json
 import re
 from pathlib import Path
 
+import pytest
+
 from cli.runs import Run
 from riskset.cli.study import DIAGNOSTICS, _failure
 from riskset.cli.terminal import plain_number
@@ -62,9 +64,25 @@ def test_why_there_is_no_estimate_is_told(run: Run) -> None:
 
 def test_a_failed_diagnostic_may_have_a_hidden_value() -> None:
     check = {"name": "mdrr", "value": 12.3, "limit": 10.0}
-    known, hidden = (_failure(check | {"value": value}) for value in (12.3, None))
-    assert known == f"{DIAGNOSTICS['mdrr']} is 12.3 (limit 10.0)"
-    assert hidden == f"{DIAGNOSTICS['mdrr']} is beyond its limit (limit 10.0)"
+    known, hidden = (_failure(check | {"value": value}, "odds ratio") for value in (12.3, None))
+    assert known == "smallest detectable odds ratio is 12.3 (limit 10.0)"
+    assert hidden == "smallest detectable odds ratio is beyond its limit (limit 10.0)"
+    assert set(DIAGNOSTICS) >= {"balance", "ease", "mdrr"}
+
+
+@pytest.mark.parametrize(
+    ("kinds", "name"), [(["logistic"], "odds ratio"), (["poisson", "cox"], "ratio")]
+)
+def test_the_effect_has_the_name_of_its_model(run: Run, kinds: list[str], name: str) -> None:
+    (place,) = re.findall(r"people: (\S+)", run("study", "example").out)
+    own = [f"  {kind}:\n    propensity: none\n    model: {{kind: {kind}}}\n" for kind in kinds]
+    text = TEXT.replace("PATH", place).split("analyses:\n")[0] + "analyses:\n" + "".join(own)
+    Path("study.yaml").write_text(text + "diagnostics: {min_equipoise: 0, max_smd: 9}\n")
+    told = run("study", "run", "study.yaml", "--out", "out")
+    assert told.code == 0, told.err
+    head = next(line for line in told.out.splitlines() if "95% interval" in line)
+    assert re.split(r" {2,}", head.strip())[:4] == ["outcome", "analysis", "outcomes", name]
+    assert "hazard" not in told.out
 
 
 def test_faults_end_with_2_and_write_nothing(run: Run) -> None:

@@ -17,7 +17,7 @@ from riskset.cli.fit import fit
 from riskset.cli.path import path
 from riskset.cli.terminal import output, warn
 from riskset.cli.wording import CommandLine
-from riskset.study.keys import KEYS
+from riskset.study.specification.keys import KEYS
 
 OPTIONS = {
     "covariate_columns": "--covariate-columns",

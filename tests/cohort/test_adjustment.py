@@ -394,6 +394,11 @@ def test_persons_and_exposures():
             "BadSetting",
             r"'q9'",
         ),
+        (
+            lambda c: c.weight(c.Population([1, 0], [0.6, 0.5]), "ate", truncate=0.99),
+            "BadSetting",
+            r"`truncate` is 0.99, but all weights are larger",
+        ),
         (lambda c: c.restrict(c.Population([1, 0]), [1, 0], "x"), "BadSelection", r"True or"),
     ],
 )

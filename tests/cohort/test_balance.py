@@ -27,7 +27,7 @@ from cohort.golden import (
     table,
 )
 from reference import GOLDEN, read_json
-from riskset.cohort.adjustment import start
+from riskset.cohort.adjustments.adjustment import start
 from riskset.data.frame import FrameEncoder
 from storages import each_storage
 

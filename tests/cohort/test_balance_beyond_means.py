@@ -78,6 +78,8 @@ def test_squares_and_products_are_further_covariates():
     expected = rs.cohort.balance(plain, people)
     assert_allclose(found.before.smd, expected.before.smd, atol=1e-12)
     assert_allclose(found.before.ks, expected.before.ks, atol=1e-12)
+    twice = rs.cohort.balance(design, people, interactions=[["age", "male"], ["male", "age"]])
+    assert twice.names == (*names, "age * male")
     with pytest.raises(rs.InputError, match="must be pairs"):
         rs.cohort.balance(design, people, interactions=[["age", "male", "site"]])
     with pytest.raises(rs.InputError, match="covariate 'weight' was not found"):

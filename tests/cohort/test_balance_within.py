@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 import riskset as rs
-from riskset.cohort.balance_within import balance_within
+from riskset.cohort.covariates.balance_within import balance_within
 from riskset.data.frame import FrameEncoder
 
 

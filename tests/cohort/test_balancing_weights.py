@@ -62,6 +62,8 @@ def test_entropy_balancing_by_another_program():
     found = rs.cohort.weight(people, "att", method="entropy", X=x, covariates=["x0", "x1"])
     w = found.weight[treatment == 0]
     assert_allclose(w / w.sum(), answer.x, atol=1e-6)
+    twice = rs.cohort.weight(people, "att", method="entropy", X=x, covariates=["x0", "x1", "x0"])
+    assert_allclose(twice.weight, found.weight, rtol=1e-12)
 
 
 @each_storage

@@ -9,9 +9,9 @@ from scipy.stats import norm
 
 import riskset as rs
 from cohort.golden import CONTROLS, table
-from riskset.cohort.calibration import leave_one_out
-from riskset.cohort.empirical_null.fit import expected_absolute_error, fit_null
-from riskset.cohort.empirical_null.posterior import null_posterior
+from riskset.cohort.bias.calibration import leave_one_out
+from riskset.cohort.bias.empirical_null.fit import expected_absolute_error, fit_null
+from riskset.cohort.bias.empirical_null.posterior import null_posterior
 
 
 def rows(first, last):
@@ -233,7 +233,7 @@ def test_null_of_profiles():
 
 
 def test_integral_of_a_piecewise_profile():
-    from riskset.cohort.empirical_null.fit import _log_integral, _pieces
+    from riskset.cohort.bias.empirical_null.fit import _log_integral, _pieces
 
     x, y = np.array([-1.0, 0.0, 0.5, 2.0]), np.array([-4.0, 0.0, -0.2, -30.0])
 
@@ -256,7 +256,7 @@ def test_integral_of_a_piecewise_profile():
 
 
 def test_profiles_never_go_on_upwards():
-    from riskset.cohort.empirical_null.fit import _log_integral, _pieces
+    from riskset.cohort.bias.empirical_null.fit import _log_integral, _pieces
 
     x, y = np.array([0.0, 1.0]), np.array([0.0, 3.0])  # rises to its end, flat beyond
     exact = sum(
@@ -320,7 +320,7 @@ def test_missing_and_infinite_estimates_stay_missing():
 
 
 def test_an_interval_without_an_end():
-    from riskset.cohort.empirical_null.regression import ErrorModel
+    from riskset.cohort.bias.empirical_null.regression import ErrorModel
 
     # The spread grows as fast as the mean, so the distance never reaches -1.96.
     model = ErrorModel(0.0, 1.0, 0.1, 1.0, 0.0)

@@ -95,6 +95,12 @@ def test_cuts_of_a_covariate_named_by_its_number():
     assert_array_equal(found.set_id, [1, 1, -1])
 
 
+def test_too_many_intervals_are_refused():
+    people = rs.cohort.Population([1, 0])
+    with pytest.raises(rs.CohortError, match="at least 1 and at most 100000"):
+        rs.cohort.coarsen(people, [[1.0], [2.0]], covariates=["x0"], bins=10**9)
+
+
 def test_trimmed_people_do_not_count():
     people = rs.cohort.Population([1, 0, 1, 0, 0], [0.5, 0.5, 0.99, 0.5, 0.5])
     x = np.array([[1.0], [2.0], [900.0], [8.0], [9.0]])

@@ -24,7 +24,7 @@ from cohort.golden import (
     rhc_weighted,
     table,
 )
-from riskset.cohort.adjustment import start
+from riskset.cohort.adjustments.adjustment import start
 from riskset.cohort.outcomes import Outcomes, count_arms, poisson_interval
 
 
@@ -152,6 +152,11 @@ def test_gray():
     assert_allclose(found.p_value, COMPETING["gray_test"]["p"], rtol=1e-10)
     with pytest.raises(rs.InputError, match="takes no weights"):
         rs.cohort.gray(competing_outcome(), competing_adjustment("iptw_ate_stab"))
+    with pytest.raises(rs.InputError, match="rows of a matched set belong together"):
+        rs.cohort.gray(competing_outcome(), competing_adjustment("matched"))
+    twice = rs.cohort.Population([1, 1, 0, 0], person_id=[1, 1, 2, 3])
+    with pytest.raises(rs.InputError, match="rows of a person belong together"):
+        rs.cohort.gray(rs.Surv([1.0, 2.0, 3.0, 4.0], [1, 2, 1, 0]), twice)
 
 
 def test_survival_is_refused_where_events_compete():
@@ -211,7 +216,7 @@ def test_golden_mdrr():
 
 def test_mdrr_without_an_arm_is_infinite():
     assert rs.cohort.mdrr(10, 0.0) == np.inf
-    with pytest.raises(rs.CohortError, match="`power` must be between 0 and 1, but it is 1"):
+    with pytest.raises(rs.CohortError, match="`power` must be a number above 0 and below 1"):
         rs.cohort.mdrr(10, 0.5, power=1)
 
 
@@ -262,7 +267,7 @@ def test_curves_end_where_a_tenth_is_left():
         (rs.Surv([1.0, 2.0], [1, 0]), "BadOutcome", "3 rows of the population"),
         (rs.Surv([1.0, 0.0, 2.0], [1, 0, 0]), "BadOutcome", "times must be positive.*row 1"),
         (rs.Surv([1.0, 1.0, 2.0], [1, 3, 0]), "BadOutcome", "row 1, time 1, status 3"),
-        (rs.Surv([1.0, 1.0, 2.0], [1, 1, 0], [0.5, 0.0, 0.0]), "BadOutcome", "late entries"),
+        (rs.Surv([1.0, 1.0, 2.0], [1, 1, 0], [0.5, 0.0, 0.0]), "LateEntry", "from the start"),
     ],
 )
 def test_messages(y, code, words):

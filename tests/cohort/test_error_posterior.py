@@ -11,9 +11,9 @@ from scipy.stats import t
 
 import riskset as rs
 from parameters import rest_is_slow
-from riskset.cohort.calibration import leave_one_out
-from riskset.cohort.empirical_null.fit import fit_null
-from riskset.cohort.empirical_null.regression_posterior import error_posterior
+from riskset.cohort.bias.calibration import leave_one_out
+from riskset.cohort.bias.empirical_null.fit import fit_null
+from riskset.cohort.bias.empirical_null.regression_posterior import error_posterior
 
 EFFECTS = np.log([1.5, 2.0, 4.0])
 

@@ -361,7 +361,7 @@ def test_risks_are_shared_without_few_people():
     time = np.r_[np.arange(1.0, 21), np.arange(1.0, 21)]
     event = np.r_[np.ones(20), np.tile([1, 0], 10)].astype(int)
     people = rs.cohort.Population(np.repeat([1, 0], 20))
-    found = rs.cohort.risk_difference(rs.Surv(time, event), people, [0, 2, 10, 18], replicates=5)
+    found = rs.cohort.risk_difference(rs.Surv(time, event), people, [0, 2, 10, 18], replicates=40)
     assert found.target_outcomes.tolist() == [0, 2, 10, 18]
     assert found.comparator_outcomes.tolist() == [0, 1, 5, 9]
     assert found.target_at_risk.tolist() == [20, 19, 11, 3]

@@ -40,7 +40,7 @@ def test_text_identifies_as_numbers_do(tmp_path: Path):
         found, again = (rs.cohort.fit_outcome(y, who) for who in (people, same))
         assert (found.log_hr, found.se, found.target) == (again.log_hr, again.se, again.target)
         risks = [
-            rs.cohort.risk_difference(y, who, [10, 20], replicates=20) for who in (people, same)
+            rs.cohort.risk_difference(y, who, [10, 20], replicates=40) for who in (people, same)
         ]
         assert_array_equal(risks[0].se, risks[1].se)
         x = pd.DataFrame({"x": np.arange(N) % 7})

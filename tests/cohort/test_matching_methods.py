@@ -9,7 +9,7 @@ from scipy.optimize import linprog
 from scipy.spatial.distance import mahalanobis
 
 import riskset as rs
-from riskset.cohort import matching_pairs
+from riskset.cohort.adjustments import matching_pairs
 from storages import each_storage
 
 
@@ -89,22 +89,34 @@ def test_the_robust_variance_with_replacement_is_by_person():
     assert_allclose(estimate.se, model.robust_standard_error_[0], rtol=1e-8)
 
 
+@pytest.mark.parametrize("unit", [1e-200, 1e200])
+def test_mahalanobis_distances_do_not_depend_on_the_unit(unit):
+    treatment, score, ids, rng = draw(3, n=12)
+    x = rng.normal(size=(12, 2))
+    people = rs.cohort.Population(treatment, score, row_id=ids)
+    options = {"mahalanobis": ["x0", "x1"], "caliper": None}
+    plain = rs.cohort.match(people, X=x, **options)
+    scaled = rs.cohort.match(people, X=x * [unit, 1.0], **options)
+    assert_array_equal(scaled.set_id, plain.set_id)
+    assert_allclose(scaled.details["distance_sum"], plain.details["distance_sum"], rtol=1e-9)
+
+
 # -------------------------------------------------------------------------------- optimal
 
 
 def best_assignment(d, caliper, ratio):
-    """The largest number of pairs, and the smallest sum of their distances, by all choices."""
+    """The most pairs and targets, and the smallest sum of distances, by all choices."""
     seats = np.repeat(np.arange(d.shape[0]), ratio)
-    best = (0, 0.0)
+    best = (0, 0, 0.0)
     for size in range(min(len(seats), d.shape[1]), 0, -1):
         totals = [
-            sum(d[i, j] for i, j in zip(rows, columns, strict=True))
+            (-len(set(rows)), sum(d[i, j] for i, j in zip(rows, columns, strict=True)))
             for rows in set(itertools.combinations(seats.tolist(), size))
             for columns in itertools.permutations(range(d.shape[1]), size)
             if all(d[i, j] <= caliper for i, j in zip(rows, columns, strict=True))
         ]
         if totals:
-            best = (size, min(totals))
+            best = (size, -min(totals)[0], min(totals)[1])
             break
     return best
 
@@ -115,9 +127,10 @@ def test_optimal_matching_by_brute_force(seed, ratio, caliper):
     treatment, score, ids, _ = draw(seed, n=7, grid=[None, 10][seed % 2])
     found = by_score(treatment, score, ids, ratio=ratio, caliper=caliper, method="optimal")
     _, _, d = distances(treatment, score)
-    number, total = best_assignment(d, np.inf if caliper is None else caliper, ratio)
+    number, n_targets, total = best_assignment(d, np.inf if caliper is None else caliper, ratio)
     partner = found.kept & (treatment == 0)
     assert np.count_nonzero(partner) == number
+    assert found.n_target == n_targets
     assert_allclose(found.details["distance_sum"], total, atol=1e-8)
     # The distances are those of the sets that are returned.
     place = {row: k for k, row in enumerate(ids.tolist())}
@@ -126,6 +139,15 @@ def test_optimal_matching_by_brute_force(seed, ratio, caliper):
     sizes = np.unique(found.set_id[partner], return_counts=True)[1]
     assert sizes.max(initial=0) <= ratio
     assert_allclose(found.weight[partner].sum(), found.n_target)
+
+
+def test_more_comparators_for_each_target_leave_no_target_without_one():
+    # Both comparators are closest to the first target, and the second one accepts them as well.
+    people = rs.cohort.Population([1, 1, 0, 0], [0.50, 0.40, 0.49, 0.48])
+    options = {"caliper": 0.2, "scale": "propensity score", "method": "optimal"}
+    for ratio in (1, 2, 3):
+        found = rs.cohort.match(people, ratio=ratio, **options)
+        assert_array_equal(found.set_id, [0, 1, 0, 1])
 
 
 def test_optimal_matching_keeps_more_people_than_the_closest_pairs():

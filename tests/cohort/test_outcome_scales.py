@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose
 
 import riskset as rs
 from riskset.cohort import Population, fit_outcome, restrict
-from riskset.cohort.effect_scale import SCALES, Model
+from riskset.cohort.effects.effect_scale import SCALES, Model
 from storages import each_storage
 
 FOLDER = Path(__file__).parents[1] / "golden"
@@ -217,7 +217,7 @@ def test_logistic_says_whom_it_takes_as_followed_to_the_end():
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"ties": "efron"}, "`ties` belongs to a model of hazards"),
+        ({"ties": "efron"}, "`ties` belongs to the Cox model"),
         ({"time_intervals": 3}, "`time_intervals` belongs to a model of hazards"),
         ({"interval": "robust", "reading": "stratified"}, "has no robust interval"),
         ({"interval": "bootstrap", "reading": "stratified"}, "has no bootstrap interval"),
@@ -232,3 +232,136 @@ def test_every_model_has_a_scale():
     from typing import get_args
 
     assert set(SCALES) == set(get_args(Model))
+
+
+@pytest.mark.parametrize("options", [{}, {"covariates": X}, {"penalty": rs.L2(1.0)}])
+@pytest.mark.parametrize("interval", ["auto", "robust", "bootstrap"])
+def test_odds_of_what_everybody_has(options, interval):
+    if "penalty" in options:
+        options = {**options, "covariates": X}
+        interval = "auto"
+    everybody = rs.Surv(np.ones(N), np.ones(N, dtype=int))
+    found = fit_outcome(
+        everybody, PEOPLE, model="logistic", interval=interval, replicates=40, **options
+    )
+    assert found.status == "not_estimable"
+    assert [note.message for note in found.notes] == [
+        "all rows have the outcome, so no coefficient can be estimated."
+    ]
+
+
+def test_sets_in_which_everybody_has_the_outcome_say_nothing_of_odds():
+    sets = np.arange(N) // 4
+    everybody = rs.Surv(np.ones(N), np.ones(N, dtype=int))
+    some = rs.Surv(np.ones(N), (sets % 2).astype(int))
+    for y in (everybody, some):
+        options = {"model": "logistic", "reading": "stratified"}
+        found = fit_outcome(y, with_strata(sets, np.arange(N) % 2), **options)
+        assert (found.status, found.informative_strata) == ("no_informative_strata", 0)
+    event = np.where(np.arange(N) < 4, np.arange(N) < 3, sets % 2 == 1)
+    y = rs.Surv(np.ones(N), event.astype(int))
+    found = fit_outcome(y, with_strata(sets, np.arange(N) % 2), **options)
+    assert (found.informative_strata, found.informative_people) == (1, 4)
+    # In the limit, one of the two of the target is the one without the outcome.
+    assert_allclose(found.log_likelihood, np.log(0.5), rtol=1e-9)
+    assert found.status == "events_in_one_arm"
+    assert "everybody in one arm" in found.reason
+
+
+def glm_log_likelihood(event, model):
+    """That of an intercept and X, by Newton's method."""
+    z = np.column_stack([np.ones(N), (X - X.mean(axis=0)) / X.std(axis=0)])
+    b = np.array([np.log(event.mean()), 0.0, 0.0])
+    if model == "poisson":
+        b[0] -= np.log(TIME.mean())
+    for _ in range(50):
+        eta = z @ b
+        if model == "poisson":
+            mean = variance = TIME * np.exp(eta)
+        else:
+            mean = 1 / (1 + np.exp(-eta))
+            variance = mean * (1 - mean)
+        b += np.linalg.solve((z.T * variance) @ z, z.T @ (event - mean))
+    if model == "poisson":
+        return event @ np.log(mean) - mean.sum()
+    return np.log(np.where(event, mean, 1 - mean)).sum()
+
+
+@pytest.mark.parametrize("model", ["cox", *BOTH])
+def test_the_gain_of_an_infinite_effect_is_over_the_covariates(model):
+    event = EVENT & (TABLE["trt"] == 1)
+    y = rs.Surv(TIME, event.astype(int))
+    found = fit_outcome(y, PEOPLE, model=model, covariates=X)
+    assert found.status == "events_in_one_arm"
+    if model == "cox":
+        none = rs.Cox(tol=1e-11).fit(X, y).log_likelihood_
+    else:
+        none = glm_log_likelihood(event, model)
+    assert_allclose(found.llr, found.log_likelihood - none, rtol=1e-8)
+    assert found.llr < found.log_likelihood - found.null_log_likelihood - 0.1
+
+
+def test_resamples_without_an_estimate_are_counted():
+    event = np.arange(N) >= 2  # two people without the outcome, whom many resamples lack
+    y, people = rs.Surv(np.ones(N), event.astype(int)), Population(np.arange(N) % 2)
+    found = fit_outcome(y, people, model="logistic", interval="bootstrap", replicates=400)
+    note = next(note for note in found.notes if note.code == "replicates_left_out")
+    lost = int(note.message.split()[0])
+    share = (1 - 2 / N) ** N
+    assert abs(lost - 400 * share) < 4 * np.sqrt(400 * share * (1 - share))
+    assert any("no end on either side" in note.message for note in found.notes)
+
+
+def test_poisson_models_of_matched_sets_are_marginal():
+    """Follow-up ends with the outcome, which biases intercepts of pairs: here from 2 to 2.4."""
+    rng = np.random.default_rng(8)
+    n = 8000
+    treatment = np.tile([1, 0], n)
+    time = rng.exponential(1 / np.where(treatment == 1, 2.0, 1.0))
+    y = rs.Surv(np.minimum(time, 1.0), time <= 1.0)
+    pairs = rs.cohort.match(Population(treatment, np.repeat(rng.uniform(0.3, 0.7, n), 2)))
+    assert pairs.n_target > 0.99 * n
+    found = fit_outcome(y, pairs, model="poisson")
+    assert (found.reading, found.interval, found.sensitivity) == ("marginal", "robust", None)
+    assert_allclose(found.hr, 2.0, rtol=0.04)
+    assert not found.notes
+    stratified = fit_outcome(y, pairs, model="poisson", reading="stratified")
+    assert stratified.hr > 2.3
+    assert "poisson_sets" in [note.code for note in stratified.notes]
+    assert fit_outcome(y, pairs).reading == "stratified"
+
+
+def test_strata_that_say_nothing_are_counted_in_the_words_of_the_model():
+    """Two sets have the outcome in everybody, and one in nobody."""
+    sets = np.repeat(np.arange(6), 4)
+    treatment = np.tile([1, 0, 1, 0], 6)
+    event = np.array([1] * 8 + [0] * 4 + [1, 0, 0, 0] + [0, 1, 0, 0] + [1, 0, 0, 1])
+    people = restrict(Population(treatment), np.ones(24, dtype=bool), "all")
+    people = replace(people, kind="stratification", estimand="ate", set_id=sets)
+    y = rs.Surv(np.full(24, 10.0), event)
+    found = fit_outcome(y, people, model="logistic", reading="stratified")
+    (note,) = [note for note in found.notes if note.code == "strata_without_events"]
+    assert note.message == (
+        "3 of 6 strata contribute nothing to the estimates: nobody has the outcome in 1 of them, "
+        "and everybody in 2."
+    )
+
+
+def test_one_set_alone_has_no_robust_interval():
+    people = replace(
+        restrict(Population([1, 0, 1, 0]), np.ones(4, dtype=bool), "all"),
+        kind="matching", estimand="att", set_id=np.zeros(4, dtype=np.int64),
+        details={"method": "full"},
+    )  # fmt: skip
+    y = rs.Surv([1.0, 2.0, 3.0, 4.0], [1, 1, 1, 0])
+    assert fit_outcome(y, people, reading="marginal").status == "one_cluster"
+    assert np.isnan(fit_outcome(y, people, reading="marginal").hr)
+    for interval in ("robust", "bootstrap"):
+        risk = rs.cohort.risk_difference(y, people, times=2.0, interval=interval)
+        assert np.isfinite(risk.difference).all()
+        assert np.isnan(risk.se).all()
+        mean = rs.cohort.restricted_mean(y, people, times=2.0, interval=interval).columns()
+        assert np.isnan(mean["difference_lower"]).all()
+    plain = fit_outcome(y, people, reading="marginal", interval="wald")
+    alone = fit_outcome(y, Population([1, 0, 1, 0]), interval="wald")
+    assert_allclose((plain.log_hr, plain.se), (alone.log_hr, alone.se), rtol=1e-12)

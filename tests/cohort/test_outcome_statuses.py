@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import riskset as rs
-from riskset.cohort.estimate import REASONS, EstimateStatus
+from riskset.cohort.effects.estimate import REASONS, EstimateStatus
 
 
 def small(treat, time, event, **options):
@@ -104,7 +104,7 @@ def test_nobody_to_compare_at_the_events():
 
 
 def test_not_converged(monkeypatch):
-    import riskset.cohort.outcome_data as outcome_data
+    import riskset.cohort.effects.outcome_data as outcome_data
 
     cox = rs.Cox
     monkeypatch.setattr(outcome_data, "Cox", lambda *a, **k: cox(*a, **k, max_iter=1))

@@ -396,3 +396,20 @@ def test_statuses():
     assert rs.cohort.fit_per_protocol(none).status == "no_events"
     one = {name: values[ROWS["arm"] == 1] for name, values in ROWS.items()}
     assert rs.cohort.fit_per_protocol(weights(rows=one)).status == "one_arm_empty"
+
+
+def test_the_numerator_counts_everybody_while_somebody_can_deviate():
+    """Of four people, one started early and stays; one of the other three deviates.
+
+    The numerator is 3/4 for all, so that the early one and those who stay for others keep the
+    shares 1 and 3 of the four.
+    """
+    y = rs.Surv([1] * 4 + [2] * 3, [0] * 7, entry=[0] * 4 + [1] * 3)
+    person = [1, 2, 3, 4, 1, 2, 3]
+    options = {"person": person, "deviates": [0, 0, 0, 1, 0, 0, 0], "time_df": 0}
+    at_risk = [0, 1, 1, 1, 0, 0, 0]
+    found = rs.cohort.censoring_weights(y, [1] * 7, at_risk=at_risk, **options)
+    expected = [1, 1, 1, 1, 3 / 4, 9 / 8, 9 / 8]
+    assert found.weight == pytest.approx(expected, rel=1e-8)
+    plain = rs.cohort.censoring_weights(y, [1] * 7, at_risk=at_risk, stabilise=False, **options)
+    assert plain.weight == pytest.approx([1, 1, 1, 1, 1, 3 / 2, 3 / 2], rel=1e-8)

@@ -106,3 +106,44 @@ def test_clones_have_no_immortal_time_and_weights_undo_their_confounding():
     assert abs(weighted.log_hr) < 3.5 * weighted.se < 0.2
     assert unweighted.log_hr < -6 * unweighted.se
     assert by_treatment.coef_[0] < -10 * by_treatment.standard_error_[0]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [5, 6])
+def test_those_who_start_before_the_window_represent_themselves(seed):
+    """The sick start on day 5 or 10 of ten days, where late starters represent others.
+
+    The treatment has no effect. Starts follow the model of deviation, at the ends of intervals.
+    """
+    rng = np.random.default_rng(seed)
+    n, grace = 20_000, 10
+    severity = rng.normal(size=n)
+    chance = 1 / (1 + np.exp(1.0 - severity))
+    late = np.where(rng.random(n) < chance, 10, np.inf)
+    start = np.where(rng.random(n) < chance, 5, late)
+    time = np.ceil(rng.exponential(1 / (0.02 * np.exp(0.8 * severity))))
+    people = pd.DataFrame({"person": np.arange(n), "severity": severity})
+    people["time"], people["died"] = np.minimum(time, 40.0), time <= 40
+    people["surgery"] = np.where(start < people["time"], start, np.nan)
+    names = {"time": "time", "event": "died"}
+    rows = rs.split(people, range(5, 40, 5), **names, id=None)
+    rows = rs.cohort.clone(rows, "surgery", grace=grace, window=5, entry="entry", **names)
+    y = rs.Surv(rows["time"], rows["died"], entry=rows["entry"])
+    truth = rs.kaplan_meier(rs.Surv(people["time"], people["died"]))["all"].at([20, 40])
+    unweighted = rs.kaplan_meier(y, rows["arm"].to_numpy())
+    for stabilise in (True, False):
+        weights = rs.cohort.censoring_weights(
+            y,
+            rows["arm"],
+            rows[["severity"]],
+            person=rows["person"],
+            deviates=rows["deviates"],
+            at_risk=rows["at_risk"],
+            stabilise=stabilise,
+        )
+        curves = rs.kaplan_meier(y, rows["arm"].to_numpy(), weights.weight)
+        for arm in (1, 0):
+            assert np.abs(unweighted[arm].at([20, 40]) - truth).min() > 0.03
+            assert np.abs(curves[arm].at([20, 40]) - truth).max() < 0.015
+        found = rs.cohort.fit_per_protocol(weights)
+        assert abs(found.log_hr) < 3.5 * found.se

@@ -25,7 +25,7 @@ from cohort.golden import (
     table,
 )
 from reference import GOLDEN, read_json
-from riskset.cohort.propensity_checks import correlations, one_arm_only
+from riskset.cohort.propensity.propensity_checks import correlations, one_arm_only
 from storages import each_storage
 
 BY_R = read_json(GOLDEN / "rhc.json")

@@ -142,7 +142,7 @@ def test_weights_made_anew():
         return rs.cohort.weight(rs.cohort.Population(t, score), "ate")
 
     made = readjust(np.arange(100))
-    options = {"interval": "bootstrap", "replicates": 30}
+    options = {"interval": "bootstrap", "replicates": 40}
     found = rs.cohort.restricted_mean(y, made, 3, readjust=readjust, **options)
     # x alone decides, and every resample balances it exactly; fixed weights do not.
     for name in ("difference", "difference_se", "difference_lower", "log_ratio_se"):
@@ -196,7 +196,7 @@ def test_a_horizon_after_the_end_of_follow_up_is_not_known():
     y = rs.Surv([1.0, 2.0, 3.0, 4.0, 5.0, 9.0], [1, 0, 0, 1, 0, 0])
     people = rs.cohort.Population(treat)
     for interval in ("robust", "bootstrap"):
-        found = rs.cohort.restricted_mean(y, people, [3, 5], interval=interval, replicates=20)
+        found = rs.cohort.restricted_mean(y, people, [3, 5], interval=interval, replicates=40)
         assert_allclose(found.target[0], [1 + 2 * 2 / 3, np.nan])
         assert_allclose(found.comparator[0], [3, 4 + 2 / 3])
         for name in ("difference", "difference_se", "difference_lower", "ratio", "ratio_p"):

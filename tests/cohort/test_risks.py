@@ -20,7 +20,7 @@ from riskset.cohort.resampling import counts_of_resamples
 )
 def test_risks_as_in_r(make, block):
     times = [row["time"] for row in block["target"]]
-    found = rs.cohort.risk_difference(rhc_outcome(), make(), times, replicates=2)
+    found = rs.cohort.risk_difference(rhc_outcome(), make(), times, replicates=40)
     for arm in ("target", "comparator"):
         expected = [1 - row["survival"] for row in block[arm]]
         assert_allclose(getattr(found, arm), expected, rtol=0, atol=1e-12)
@@ -37,7 +37,7 @@ def test_competing_events_count_as_such(name):
     }[name]()
     block = COMPETING["aalen_johansen"][name]
     times = block["target"]["time"]
-    found = rs.cohort.risk_difference(competing_outcome(), adjustment, times, replicates=2)
+    found = rs.cohort.risk_difference(competing_outcome(), adjustment, times, replicates=40)
     for arm in ("target", "comparator"):
         assert_allclose(getattr(found, arm), block[arm]["cif1"], rtol=0, atol=1e-12)
 
@@ -82,10 +82,10 @@ def test_weights_made_anew():
         return rs.cohort.weight(rs.cohort.Population(t, score), "ate")
 
     made = readjust(np.arange(100))
-    found = rs.cohort.risk_difference(y, made, 2, replicates=30, readjust=readjust)
+    found = rs.cohort.risk_difference(y, made, 2, replicates=40, readjust=readjust)
     # x alone decides, and every resample balances it exactly; fixed weights do not.
     assert_allclose([found.difference[0], found.se[0], found.lower[0]], 0, atol=1e-12)
-    fixed = rs.cohort.risk_difference(y, made, 2, replicates=30)
+    fixed = rs.cohort.risk_difference(y, made, 2, replicates=40)
     assert fixed.se[0] > 0.05
 
 
@@ -107,6 +107,12 @@ def test_what_is_refused():
     assert caught.value.code == "EmptyArm"
     with pytest.raises(rs.InputError, match="`replicates`"):
         rs.cohort.risk_difference(y, rs.cohort.Population([1, 0]), 1, replicates=1)
+    pair = rs.cohort.Population([1, 0])
+    with pytest.raises(rs.CohortError, match="at least 39 replicates, but there are 2"):
+        rs.cohort.risk_difference(y, pair, 1, replicates=2)
+    with pytest.raises(rs.CohortError, match="at least 39 replicates, but there are 2"):
+        rs.cohort.restricted_mean(y, pair, 1, interval="bootstrap", replicates=2)
+    rs.cohort.restricted_mean(y, pair, 1, replicates=2)  # robust: there are no percentiles
     with pytest.raises(rs.InputError, match="`level`"):
         rs.cohort.risk_difference(y, rs.cohort.Population([1, 0]), 1, level=95)
 
@@ -157,7 +163,7 @@ def test_a_risk_that_has_reached_1_stays_there():
 def test_an_arm_that_ends_earlier_has_no_risk_alone():
     treat = np.repeat([1, 0], 3)
     y = rs.Surv([1.0, 2.0, 3.0, 4.0, 5.0, 9.0], [1, 0, 0, 1, 0, 0])
-    found = rs.cohort.risk_difference(y, rs.cohort.Population(treat), [3, 5], replicates=20)
+    found = rs.cohort.risk_difference(y, rs.cohort.Population(treat), [3, 5], replicates=40)
     assert_allclose(found.target, [1 / 3, np.nan])
     assert_allclose(found.comparator, [0, 1 / 3])
     assert_allclose(found.difference, [1 / 3, np.nan])

@@ -115,25 +115,27 @@ def test_a_subdistribution_ratio_with_large_hazards(competing):
     assert_allclose(found, 1 - (1 - risk) ** 0.1, rtol=1e-10)
 
 
-def test_a_power_below_that_of_no_events_needs_none():
-    assert required_events(1.5, 0.5, power=0.01) == 0.0
-    assert mdrr(300, 0.5, power=0.01) == 1.0
-
-
 def test_without_information():
     assert expected_se(0, 0.5) == np.inf
-    assert required_events(1.5, 0.0) == np.inf
     assert mdrr(0, 0.5) == np.inf
-    assert_allclose(power(1.5, 0, 0.5), 0.025, rtol=1e-12)
-    assert event_probability(0.1, 0.0) == 0
-    with pytest.raises(rs.CohortError, match="no number of people is enough"):
-        required_people(1.5, 0.5, 0.1, 0.0)
+    assert str(event_probability(0.1, 0.0)) == "0.0"
+    # One stratum without comparators adds nothing.
+    assert_allclose(
+        required_events(1.5, [0.5, 1.0], strata=[1, 1]), 2 * required_events(1.5, 0.5), rtol=1e-14
+    )
+
+
+def test_the_tail_of_a_test_without_an_effect():
+    assert rs.cohort.RatioTest(alpha=0.06, n_outcomes=3).tail == pytest.approx(0.01, rel=1e-14)
+    assert rs.cohort.RatioTest(alpha=0.06, two_sided=False).tail == pytest.approx(0.06, rel=1e-14)
+    # Just above it, hardly any events are needed.
+    assert 0 < required_events(1.5, 0.5, power=0.025 + 1e-6) < 1e-7
 
 
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: required_events(1.0, 0.5), "`hr` is the ratio of the null hypothesis"),
+        (lambda: required_events(1.0, 0.5), "`hr` equals `margin`, the ratio of the null"),
         (lambda: required_events(-1.0, 0.5), "`hr` must be a positive number"),
         (lambda: required_events(1.5, 1.2), "`share` must be between 0 and 1"),
         (lambda: required_events(1.5, "half"), "`share` must be a number, or a number for each"),
@@ -142,13 +144,23 @@ def test_without_information():
         (lambda: required_people(1.5, [0.5], 0.1, 1.0), "`share` must be a number between 0 and 1"),
         (lambda: required_events(1.5, [0.5, 0.4]), "`strata` is missing"),
         (lambda: required_events(1.5, [0.5, 0.4], strata=[1]), "`strata` must have a proportion"),
-        (lambda: required_events(1.5, 0.5, power=1.0), "`power` must be between 0 and 1"),
-        (lambda: required_events(1.5, 0.5, margin=0.0), "`margin` must be a positive number"),
+        (lambda: required_events(1.5, 0.5, power=1.0), "`power` must be a number above 0 and bel"),
+        (lambda: required_events(1.5, 0.5, power=0.01), "`power` must be above 0.025"),
+        (lambda: mdrr(300, 0.5, power=0.025), "`power` must be above 0.025"),
+        (lambda: required_events(1.5, 0.0), "so that an arm is empty"),
+        (lambda: required_events(1.5, [0.0, 1.0], strata=[1, 1]), "so that an arm is empty"),
+        (lambda: power(1.5, 100, 1.0), "so that an arm is empty"),
+        (lambda: power(1.5, 0, 0.5), "`events` is 0, and without events there is no test"),
+        (lambda: required_events(1.5, 0.5, margin=0.0), "`margin` must be a number above 0"),
+        (lambda: required_events(1.5, 0.5, margin=np.inf), "`margin` must be a number above 0"),
+        (lambda: required_people(1.5, 0.5, 0.1, 0.0), "so nobody is followed"),
+        (lambda: required_people(1.5, 0.5, 1e-300, 1e-300), "probability of an outcome is 0"),
+        (lambda: event_probability(0.1, np.nan), "`followup` must be a number"),
         (lambda: required_events(1.5, 0.5, n_outcomes=0), "`n_outcomes` must be"),
         (lambda: required_events(1.5, 0.5, r_squared=1.0), "`r_squared` must be"),
         (lambda: power(1.5, -3, 0.5), "`events` must not be negative"),
         (lambda: power(1.5, [10, 20], 0.5), "`share` must have 2 values"),
-        (lambda: mdrr(10, 0.5, alpha=0.0), "`alpha` must be between 0 and 1"),
+        (lambda: mdrr(10, 0.5, alpha=0.0), "`alpha` must be a number above 0 and below 1"),
         (lambda: event_probability(0.0, 1.0), "`rate` must be a positive number"),
         (lambda: event_probability(0.1, 1.0, dropout=-1.0), "`dropout` must be a number"),
         (lambda: event_probability(0.1, 1.0, model="cause"), "`model` must be"),
@@ -178,3 +190,9 @@ def test_power_by_simulation(competing):
     assert_allclose(np.mean(n_events), found.events, rtol=0.02)
     # Four standard errors of the simulation, and the error of the approximation by Schoenfeld.
     assert abs(significant / repeats - 0.8) < 4 * np.sqrt(0.8 * 0.2 / repeats) + 0.01
+
+
+def test_a_probability_is_at_most_1():
+    assert rs.cohort.event_probability(0.1, 2.0, hr=200.0, model="finegray", competing=0.1) <= 1
+    test = {"two_sided": np.True_}
+    assert rs.cohort.mdrr(100, 0.5, **test) == rs.cohort.mdrr(100, 0.5)

@@ -138,6 +138,8 @@ def test_they_are_saved(tmp_path):
 @pytest.mark.parametrize(
     ("weight", "message"),
     [
+        ([1.0, 1e300], "must be from 1e-100 to 1e.100, but 1 of 2 rows is not .first: row 1"),
+        ([1e-300, 1.0], "must be from 1e-100 to 1e.100, but 1 of 2 rows is not .first: row 0"),
         ([1.0, 0.0], "must be above 0, but 1 of 2 rows is not .first: row 1, value 0"),
         ([1.0], "sampling_weight"),
         ([1.0, np.nan], "sampling_weight"),

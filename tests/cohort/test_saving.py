@@ -42,10 +42,15 @@ def small_study():
         "Adjustment": matched,
         "Attrition": rs.cohort.attrition(matched),
         "Balance": balance,
-        "Estimate": rs.cohort.fit_outcome(y, matched, interactions=x[:, :1], profile="grid"),
-        "RiskDifference": rs.cohort.risk_difference(y, matched, [20.0], replicates=5),
+        "Estimate": rs.cohort.fit_outcome(
+            y, matched, interactions=x[:, :1], profile="grid", time_effect="log"
+        ),
+        "RiskDifference": rs.cohort.risk_difference(y, matched, [20.0], replicates=40),
         "ArmRestrictedMeans": rs.cohort.restricted_mean(y, matched, [20.0]),
         "StandardizedEstimates": rs.cohort.standardize(alone, people, x[:, :1], [20.0]),
+        "DoublyRobustEstimates": rs.cohort.doubly_robust(
+            alone, matched, x[:, :1], [20.0], censoring="kaplan-meier"
+        ),
         "ArmCurves": rs.cohort.survival(alone, matched),
         "incidence": rs.cohort.incidence(y, matched),
         "gray": rs.cohort.gray(y, people),
@@ -54,9 +59,16 @@ def small_study():
         "Diagnostics": rs.cohort.diagnose(balance=balance, mdrr=np.inf, equipoise=0.4),
         "Controls": known,
         "EValue": rs.cohort.e_value(1.5, 1.2, 1.9, scale="hazard", common=False),
-        "RequiredPeople": rs.cohort.required_people(1.5, 0.5, rate=0.01, followup=2.0),
+        "StudyPlan": rs.cohort.plan_study(1.5, rate=0.01, followup=2.0),
+        "TippingPoints": rs.cohort.tipping_points(1.5, 1.2, 1.9, scale="risk", effect=[2, 3]),
+        "ConfounderAdjusted": rs.cohort.adjust_for_confounder(
+            1.5, 1.2, 1.9, scale="risk", difference=0.2, effect=2
+        ),
+        "BiasBounds": rs.cohort.bias_bounds(known, 1.5, 1.2, 1.9, scale="risk"),
         "CalibratedEstimates": rs.cohort.calibrate(known, [0.3, np.nan], [0.1, 0.2]),
-        "TreatmentWeights": rs.cohort.weight_treatments(np.arange(len(x)) % 3, x[:, :1]),
+        "TreatmentWeights": rs.cohort.weight_treatments(
+            np.arange(len(x)) % 3, x[:, :1], penalty=None
+        ),
         "full": rs.cohort.match(people, method="full"),
         "balanced": rs.cohort.weight(people, "att", method="entropy", X=x[:, :1]),
         "weights": rs.cohort.weight(people, "ate", truncate="p99"),
@@ -138,8 +150,10 @@ def test_every_public_result_is_known(study):
         "LikelihoodProfile",
         "Null",
         "NullPosterior",
+        "RiskRatio",
         "Step",
         "Subgroup",
+        "TimeEffect",
     }
 
 

@@ -9,12 +9,13 @@ import pytest
 import riskset as rs
 from riskset._settings import declared, is_section
 from riskset.cohort import settings as cohort_settings
-from riskset.cohort.restricted_means import RestrictedMeanOptions
-from riskset.cohort.risks import RiskDifferenceOptions
-from riskset.cohort.standardization import StandardizeOptions
+from riskset.cohort.arms.augmentation_settings import DoublyRobustOptions
+from riskset.cohort.arms.restricted_means import RestrictedMeanOptions
+from riskset.cohort.arms.risks import RiskDifferenceOptions
+from riskset.cohort.arms.standardization import StandardizeOptions
 from riskset.omop.eligibility import Eligibility
 from riskset.omop.risk import TimeAtRisk
-from riskset.study import sections
+from riskset.study.specification.study_definition import sections
 
 STEPS = {
     rs.cohort.tidy: rs.cohort.Tidy,
@@ -29,6 +30,7 @@ STEPS = {
     rs.cohort.risk_difference: RiskDifferenceOptions,
     rs.cohort.restricted_mean: RestrictedMeanOptions,
     rs.cohort.standardize: StandardizeOptions,
+    rs.cohort.doubly_robust: DoublyRobustOptions,
 }
 
 RNG = np.random.default_rng(3)
@@ -58,6 +60,7 @@ CALLS = {
     rs.cohort.diagnose: ((), {"max_mdrr": 5.0}, {"mdrr": 4.0}),
     rs.cohort.restricted_mean: ((Y, PEOPLE, [30.0, 60.0]), {"level": 0.9}, {}),
     rs.cohort.standardize: ((Y, PEOPLE, X[:, 1:], [30.0]), {"by_arm": False}, {}),
+    rs.cohort.doubly_robust: ((Y, PEOPLE, X[:, 1:], [30.0]), {"censoring": "kaplan-meier"}, {}),
     rs.cohort.risk_difference: ((Y, PEOPLE, [30.0, 60.0]), {"replicates": 50}, {}),
 }
 """Arguments of every function that takes settings: by position, of the settings, and others."""
@@ -168,10 +171,10 @@ def test_settings_are_frozen():
 def test_no_section_of_a_study_declares_a_setting_again():
     """A section that shares a name with the settings of a step is of their class."""
     shared = {
-        sections.MatchSection: cohort_settings.Match,
-        sections.TrimSection: cohort_settings.Trim,
-        sections.CoarsenSection: cohort_settings.Coarsen,
-        sections.StratifySection: cohort_settings.Stratify,
+        sections.MatchSection: rs.cohort.Match,
+        sections.TrimSection: rs.cohort.Trim,
+        sections.CoarsenSection: rs.cohort.Coarsen,
+        sections.StratifySection: rs.cohort.Stratify,
         sections.PropensitySection: cohort_settings.PropensityModel,
         sections.OutcomeModelSection: cohort_settings.OutcomeModel,
     }
@@ -179,7 +182,7 @@ def test_no_section_of_a_study_declares_a_setting_again():
         assert issubclass(section, base)
     kinds = {own.name: own.kind for own in declared(sections.Analysis).values()}
     assert kinds["tidy"] is cohort_settings.Tidy
-    assert kinds["weight"] == cohort_settings.Weight | None
+    assert kinds["weight"] == rs.cohort.Weight | None
     assert kinds["balance"] is cohort_settings.BalanceOptions
     assert kinds["eligibility"] == Eligibility | None
     assert kinds["time_at_risk"] == TimeAtRisk | None

@@ -179,6 +179,9 @@ def test_what_is_refused():
     refused("with a penalty", penalty=rs.L1(1.0), covariates=x)
     refused("interactions", interactions=x[:, :1])
     refused("standard errors away", x=x[:, :2] + time[:, None])
+    # Scores of more covariates fulfil the equations of the model of some.
+    refused("standard errors away", x=x[:, :2])
+    refused("standard errors away", x=x[:, :0])
     refused("percentile", weighted_people(x, treat, "ate", truncate="p90"))
     refused("by matching", rs.cohort.match(people.population))
     refused("by cbps", rs.cohort.weight(people.population, "ate", method="cbps", X=x))

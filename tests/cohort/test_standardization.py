@@ -7,6 +7,7 @@ from numpy.testing import assert_allclose
 import riskset as rs
 from cohort.golden import table
 from reference import GOLDEN, read_json
+from riskset.cohort.arms import time_cells
 from storages import each_storage
 
 R = read_json(GOLDEN / "standardized.json")
@@ -160,6 +161,26 @@ def test_resamples():
     assert penalised.difference_lower[0, 0] < penalised.difference[0, 0]
 
 
+def test_cells_of_time_change_little(monkeypatch):
+    rng = np.random.default_rng(8)
+    x = rng.normal(size=(1200, 2))
+    treat = rng.integers(0, 2, 1200)
+    time, ends = rng.exponential(np.exp(-0.5 * x[:, 0] - 0.3 * treat)), rng.exponential(2.0, 1200)
+    y = rs.Surv(np.minimum(time, ends), np.where(time < ends, rng.integers(1, 3, 1200), 0))
+    people, at = rs.cohort.Population(treat), [0.1, 0.9]
+    for model in ("cause-specific", "finegray"):
+        exact = rs.cohort.standardize(y, people, x, at, model=model)
+        monkeypatch.setattr(time_cells, "MOST_TIMES", 100)
+        monkeypatch.setattr(time_cells, "N_CELLS", 150)
+        coarse = rs.cohort.standardize(y, people, x, at, model=model)
+        monkeypatch.undo()
+        assert abs(coarse.target - exact.target).max() > 0
+        assert_allclose(coarse.target, exact.target, rtol=5e-4, atol=2e-5)
+        off = abs(coarse.difference - exact.difference) / exact.difference_se
+        assert off.max() < 2e-2
+        assert_allclose(coarse.difference_se, exact.difference_se, rtol=5e-3)
+
+
 def test_times_after_the_follow_up():
     x, treat, time, status = example()
     y = rs.Surv(time, np.minimum(status, 1))
@@ -189,3 +210,63 @@ def test_what_is_refused():
     refused("NoEvents", rs.Surv(time, np.where(treat == 1, 0, status > 0).astype(int)))
     refused("InfiniteEstimate", x=np.column_stack([x, (status > 0).astype(float)]))
     refused("BadCovariates", x=rs.Design.from_dense(x, ["treatment", "b"]))
+
+
+@each_storage
+@pytest.mark.parametrize("model", ["cox", "cause-specific", "finegray"])
+def test_without_covariates_that_vary_it_is_the_hazard_of_each_arm(store, model):
+    x, treat, time, status = example()
+    if model == "cox":
+        status = np.minimum(status, 1)
+    people, y = rs.cohort.Population(treat), rs.Surv(time, status)
+    none = rs.cohort.standardize(y, people, x[:, :0], 0.8, model=model)
+    constant = rs.cohort.standardize(y, people, store(np.ones((N, 1))), 0.8, model=model)
+    for name in ("target", "comparator", "difference_se", "ratio"):
+        assert_allclose(getattr(constant, name), getattr(none, name), rtol=1e-12)
+    if model != "cox":
+        return
+    for arm, value in ((treat == 1, none.target), (treat == 0, none.comparator)):
+        at = np.unique(time[arm & (status == 1)])
+        hazard = [
+            (arm & (status == 1) & (time == t)).sum() / (arm & (time >= t)).sum()
+            for t in at[at <= 0.8]
+        ]
+        assert_allclose(value[0], 1 - np.exp(-np.sum(hazard)), rtol=1e-12)
+
+
+@each_storage
+def test_a_covariate_that_is_constant_in_an_arm_is_noted_and_counts_0(store):
+    """The model of the comparator is that without it; models of both arms know it."""
+    x, treat, time, status = example()
+    people, y = rs.cohort.Population(treat), rs.Surv(time, np.minimum(status, 1))
+    only_target = np.where(treat == 1, np.arange(N) % 2, 0.1)
+    both = store(np.column_stack([x[:, :1], only_target]))
+    found = rs.cohort.standardize(y, people, both, 0.8)
+    without = rs.cohort.standardize(y, people, x[:, :1], 0.8)
+    assert_allclose(found.comparator, without.comparator, rtol=1e-9)
+    assert not np.allclose(found.target, without.target, rtol=1e-6)
+    (note,) = found.notes
+    assert note.code == "constant_in_arm"
+    assert len(note.columns) == 1
+    assert (
+        "is constant in the comparator, so the outcome model of this arm counts 0" in note.message
+    )
+    assert not rs.cohort.standardize(y, people, both, 0.8, by_arm=False).notes
+    assert not without.notes
+    more = rs.cohort.doubly_robust(y, people.with_score(np.full(N, 0.5)), both, 0.8)
+    assert "constant_in_arm" in [one.code for one in more.notes]
+
+
+def test_hints_say_what_helps():
+    x, treat, time, status = example()
+    people = rs.cohort.Population(treat)
+    for event, options in ((status == 9, {"by_arm": False}), ((status > 0) & (treat == 1), {})):
+        y = rs.Surv(time, event.astype(int))
+        with pytest.raises(rs.CohortError, match="has no outcome|have no outcome") as error:
+            rs.cohort.standardize(y, people, x, 0.8, **options)
+        assert "by_arm" not in str(error.value)
+    with pytest.raises(rs.CohortError, match="only one of them has the event"):
+        rs.cohort.standardize(y, people, x, 0.8, by_arm=False)
+    y, x = rs.Surv(time, np.minimum(status, 1)), np.column_stack([x, (status > 0).astype(float)])
+    with pytest.raises(rs.CohortError, match="or use a `penalty`"):
+        rs.cohort.standardize(y, people, x, 0.8)

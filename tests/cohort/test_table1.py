@@ -11,7 +11,7 @@ import pytest
 
 import riskset as rs
 from riskset import CohortError, InputError
-from riskset.cohort.characteristic_values import quantiles
+from riskset.cohort.covariates.characteristic_values import quantiles
 from riskset.datasets import rhc_path
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "table1.csv"

@@ -203,12 +203,14 @@ def test_refusals() -> None:
         curves.confidence_band("hallwellner")
     with pytest.raises(rs.InputError, match="needs Greenwood's variance, .* 'robust'"):
         rs.kaplan_meier(y, weight=[0.5, 1, 1]).confidence_band()
-    with pytest.raises(rs.InputError, match="no band for group 'all': between 0 and 0.5"):
+    with pytest.raises(rs.InputError, match="there is no band: between 0 and 0.5"):
         curves.confidence_band(start=0, end=0.5)
-    with pytest.raises(rs.InputError, match="no band for group 'all'"):
+    with pytest.raises(rs.InputError, match="there is no band: between"):
         rs.kaplan_meier(rs.Surv([1.0, 2.0], [0, 0])).confidence_band()
     with pytest.raises(rs.InputError, match="`start` must not be after `end`"):
         curves.confidence_band(start=2.5, end=1.5)
+    with pytest.raises(rs.InputError, match="`end` must be a number, but it is nan"):
+        curves.confidence_band(end=np.nan)
 
 
 def test_a_picture_of_a_band_has_the_p_value_of_a_max_combo_test(rng) -> None:

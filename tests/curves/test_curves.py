@@ -114,6 +114,8 @@ def test_reading_a_curve():
 def test_quantiles():
     y = rs.Surv(np.arange(1.0, 21.0), np.ones(20, dtype=bool))
     curve = rs.kaplan_meier(y)["all"]
+    with pytest.raises(rs.InputError, match=r"`p` must be a number between 0 and 1"):
+        curve.quantile([0.25, 0.5])
     median, lower, upper = curve.quantile()
     assert median == 10.0
     assert lower == curve.time[np.flatnonzero(curve.lower <= 0.5)[0]]
@@ -429,6 +431,22 @@ def test_frames_of_other_libraries():
     assert table["group"].to_list() == ["a", "b"]
     assert table["survival"].to_list() == [0.5, 1.0]
     assert result.to_frame(library="pyarrow").num_rows == sum(c.time.size for c in result)
+    for wrong in ("polar", "duckdb", 3):
+        with pytest.raises(rs.InputError, match="'pandas', 'polars' or 'pyarrow'"):
+            result.to_frame(library=wrong)
+
+
+@pytest.mark.parametrize("scale", [2.0**-600, 2.0**-300, 2.0**500, 2.0**900])
+def test_errors_of_counts_shrink_with_the_root_of_their_scale(scale: float) -> None:
+    y = rs.Surv(np.arange(1.0, 11.0), [1, 0, 1, 1, 0, 1, 1, 0, 1, 0])
+    weight = np.array([5.0, 12.0, 7.0, 20.0, 1.0, 5.0, 15.0, 2.0, 10.0, 7.0])
+    wanted, found = (
+        rs.kaplan_meier(y, weight=w, variance="counts")["all"] for w in (weight, scale * weight)
+    )
+    np.testing.assert_allclose(found.survival, wanted.survival, rtol=1e-14)
+    for name in ("standard_error", "cumulative_hazard_standard_error"):
+        error = getattr(found, name) * np.sqrt(scale)
+        np.testing.assert_allclose(error, getattr(wanted, name), rtol=1e-12)
 
 
 @pytest.mark.parametrize("scale", [1e-300, 1e-165, 1e160, 1e290])

@@ -115,6 +115,21 @@ def test_weights_that_count_nothing_are_refused(of):
         of(data, list("aba"), **counts)
     with pytest.raises(rs.InputError, match="must not be negative"):
         of(y, group, weight=[1, -1, 2, 1])
+    # Every float above 2**53 is whole, and none is a number of rows.
+    with pytest.raises(rs.InputError, match=r"below 2\*\*53.*4 of 4 rows are not.*1e.300"):
+        of(y, group, weight=[1e300] * 4, **counts)
+
+
+def test_weights_too_large_to_count_have_the_robust_variance():
+    y, group, w = rs.Surv([1, 2, 3, 4, 5.0], [1, 1, 0, 1, 1]), list("ababb"), np.full(5, 1e300)
+    own = rs.logrank_test(y, group, variance="robust")
+    assert rs.logrank_test(y, group, weight=w).is_robust
+    assert rs.logrank_test(y, group, weight=w).p_value == pytest.approx(own.p_value, rel=1e-12)
+    means = rs.restricted_mean(y, group, times=3, variance="robust").difference("a", "b")
+    heavy = rs.restricted_mean(y, group, times=3, weight=w).difference("a", "b")
+    assert_allclose(heavy.standard_error, means.standard_error, rtol=1e-12)
+    one = rs.kaplan_meier(y, variance="robust")["all"]
+    assert_allclose(rs.kaplan_meier(y, weight=w)["all"].standard_error, one.standard_error)
 
 
 @pytest.mark.parametrize("of", TESTS)

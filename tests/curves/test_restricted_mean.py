@@ -371,3 +371,13 @@ def test_a_warning_where_a_curve_is_emptied():
     assert "falls to 0 while others are still to enter" in str(caught[0].message)
     assert caught[0].filename == __file__
     assert found["all"].mean == 1
+
+
+def test_an_end_must_be_a_time():
+    y = rs.Surv([1.0, 2.0], [1, 0])
+    with pytest.raises(rs.InputError, match=r"inf is among them.\nHint: without an end"):
+        rs.restricted_mean(y, times=np.inf)
+    with pytest.raises(
+        rs.InputError, match=r"-1 is among them.\nHint: the mean time is taken from 0"
+    ):
+        rs.restricted_mean(y, times=-1.0)

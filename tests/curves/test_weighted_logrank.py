@@ -248,8 +248,11 @@ def test_trend_by_hand():
     assert two.trend().statistic == pytest.approx(two.statistic, rel=1e-12)
     with pytest.raises(rs.InputError, match="`scores` are all 2"):
         test.trend([2, 2, 2])
-    with pytest.raises(rs.InputError, match="scores"):
-        test.trend([1, 2])
+    for wrong in ([1, 2], {0: 0.0, 1: 1.0, 2: 4.0}):
+        with pytest.raises(rs.InputError, match=r"number for each of the 3 groups[^$]*0, 1, 2"):
+            test.trend(wrong)
+    with pytest.raises(rs.InputError, match=r"group 1, value nan[^$]*give each group a score"):
+        test.trend([1, np.nan, 2])
 
 
 def test_trend_is_the_score_test_of_a_cox_model_with_the_scores(rng):

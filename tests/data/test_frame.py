@@ -238,7 +238,7 @@ SPOILED = {
     ),
     "duration": (
         {"x": [datetime.timedelta(days=d) for d in (1, 2, 3)]},
-        ["'x'", "duration", "count the days"],
+        ["'x'", "duration", "numbers of days", "86400", "drop"],
     ),
     "list": ({"x": [[1], [2], [3]]}, ["'x'", "numeric", "list"]),
     "struct": ({"x": [{"a": 1}] * 3}, ["'x'", "numeric", "struct"]),

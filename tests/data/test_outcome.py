@@ -92,6 +92,25 @@ def test_near_ties_are_counted() -> None:
     assert Outcome.build([0.3, 0.3, 0.3 + 1e-9], [1, 1, 1]).n_near_ties == 0
 
 
+def test_near_ties_by_chance_are_not_counted() -> None:
+    rng = np.random.default_rng(3)
+    units = rng.integers(0, 10**9, 200_000)  # of neighbouring numbers from 1 on
+    time = 1.0 + units * np.spacing(1.0)
+    gaps = np.diff(np.unique(units))
+    assert np.count_nonzero(gaps <= 16) > 100
+    status = np.ones(time.size)
+    assert Outcome.build(time, status).n_near_ties == 0
+    # The same with a thousand times that were computed in two ways.
+    again = time[:1000] + np.spacing(1.0)
+    both = Outcome.build(np.append(time, again), np.ones(time.size + 1000))
+    assert both.n_near_ties == 0  # where every number is a neighbour, nobody can tell
+    spread = np.arange(1.0, 3001.0)
+    assert (
+        Outcome.build(np.append(spread, np.nextafter(spread[:7], 9e9)), np.ones(3007)).n_near_ties
+        == 7
+    )
+
+
 GOOD = {"time": [1.0, 2.0, 3.0], "event": [1, 0, 1]}
 
 

@@ -367,6 +367,10 @@ def hidden_events(results, private):
         for arm in ARMS:
             if row[f"{arm}_risk"] is not None:
                 yield row | {"arm": arm}, own[f"{arm}_outcomes"], "outcomes"
+    for row, own in matching(results, private, "modelled_risks", (*RUN, "reading", "time")):
+        for arm in ARMS:
+            if row[f"{arm}_risk"] is not None:
+                yield row | {"arm": arm, "adjusted": True}, own[f"{arm}_outcomes"], "outcomes"
 
 
 def matching(results, private, table, columns):

@@ -50,7 +50,7 @@ SPECIFICATION = {
     "outcomes": {"death": {"time": "days", "event": "event", "end_reason": "reason"}},
     "defaults": {
         "propensity": {"penalty": "l2", "variance": 0.1, "cross_validate": False},
-        "model": {"rmst": [100, 102, 108, 300]},
+        "model": {"rmst": [100, 102, 108, 300], "standardize": [99, 101, 108, 250]},
     },
     "analyses": {
         "crude": {"propensity": "none"},

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from report.made import RUN, estimate, tables
+from report.made import tables
+from report.made_estimates import RUN, estimate
 from riskset.disclosure.engine import Disclosure
 from riskset.disclosure.multiplicity import ADJUSTED_P, holm
 from riskset.results.rows import TABLES, EstimateRow

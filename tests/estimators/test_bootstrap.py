@@ -317,7 +317,7 @@ def test_a_covariate_that_repeats_another():
         ({"parameters": ["x0", "x1", "x0"]}, "covariate 'x0' is named 2 times"),
         ({"cluster": np.arange(7)}, r"`cluster` must have one label for each of the 120 rows"),
         ({"cluster": [np.nan] * 120}, "must not be missing"),
-        ({"cluster": np.zeros(120)}, "only one cluster of positive weight"),
+        ({"cluster": np.zeros(120)}, "`cluster` has the same label in all rows"),
     ],
 )
 def test_what_cannot_be_meant(unpenalized, arguments, message):

@@ -370,7 +370,7 @@ def test_cross_validate_takes_models_of_one_penalty(data):
     same(rs.cross_validate(rs.Cox(cause=1, n_threads=1), x, y, **QUICK), found)
     with pytest.raises(rs.InputError, match="CoxCV cross-validates by itself"):
         rs.cross_validate(rs.CoxCV(), x, y)
-    with pytest.raises(rs.InputError, match="it was given CauseSpecificCox"):
+    with pytest.raises(rs.InputError, match="it was given an object of CauseSpecificCox"):
         rs.cross_validate(rs.CauseSpecificCox(), x, y)
 
 

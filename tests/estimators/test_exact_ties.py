@@ -8,7 +8,10 @@ from numpy.testing import assert_allclose
 
 import riskset as rs
 from reference import GOLDEN, matrix, read_json, read_table
-from riskset._errors import NotDefinedError
+from riskset._errors import NotDefinedError, RisksetWarning
+from riskset._runtime import Runtime
+from riskset.data.outcome import Outcome
+from riskset.model.exact_ties import ExactTiesLoss
 
 EXACT = read_json(GOLDEN / "exact_ties.json")
 
@@ -83,6 +86,47 @@ def test_profile_intervals_are_where_the_likelihood_falls_enough() -> None:
         assert_allclose(fall, 3.841458820694124, rtol=1e-6)
 
 
+def test_a_column_that_is_constant_in_the_limit_has_no_standard_error() -> None:
+    # The events are the rows with x = 1: in the limit only these are at risk.
+    time = np.array([1.0, 1, 2, 2, 2, 3, 3, 4, 4, 4, 5, 5])
+    event = np.array([1, 0, 1, 1, 0, 1, 1, 1, 0, 1, 1, 0], dtype=bool)
+    for x in (event * 1.0, event * 0.3 + 0.1):
+        with pytest.warns(RisksetWarning, match="infinity"):
+            model = rs.Cox(ties="exact").fit(x[:, None], rs.Surv(time, event))
+        assert model.coef_[0] == np.inf
+        assert np.isnan(model.standard_error_[0])
+
+
+def test_what_no_machine_gets_through_is_refused() -> None:
+    x, y, _ = cases()["lung"]
+    first = np.arange(len(x)) == int(np.flatnonzero(y["event"])[0])
+    with pytest.raises(rs.InputError, match=r"about 1e\+14 multiplications"):
+        rs.Cox(ties="exact").fit(x, y, sample_weight=np.where(first, 1e7, 1.0))
+    model = rs.Cox(ties="exact").fit(x, y, sample_weight=np.where(first, 100.0, 1.0))
+    rows = np.repeat(np.arange(len(x)), np.where(first, 100, 1))
+    assert_allclose(model.coef_, rs.Cox(ties="exact").fit(x[rows], y[rows]).coef_, rtol=1e-7)
+
+
+def test_rows_without_events_of_large_weights_are_refused() -> None:
+    """Each costs as much as so many rows: with 10,000,000, a fit took minutes."""
+    x, y, _ = cases()["lung"]
+    last = np.arange(len(x)) == int(np.flatnonzero(~y["event"])[-1])
+    with pytest.raises(rs.InputError, match=r"is 10,000,000, but .*at most 1,000,000"):
+        rs.Cox(ties="exact").fit(x, y, sample_weight=np.where(last, 1e7, 1.0))
+
+
+def test_the_work_is_that_of_the_shorter_way() -> None:
+    # Two strata: risk sets of 3 and 2 rows with 1 and 2 events, and of 2 rows with 1 event.
+    outcome = Outcome.build(
+        np.array([1.0, 2, 2, 1, 2]), np.array([1, 1, 1, 1, 0], bool), stratum=[0, 0, 0, 1, 1]
+    )
+    assert ExactTiesLoss(outcome, "exact", Runtime(1)).work == min(3 + 4, 3 * 2) + 2
+    late = Outcome.build(
+        np.array([1.0, 2, 2]), np.ones(3, dtype=bool), entry=np.array([0.0, 0.0, 1.5])
+    )
+    assert ExactTiesLoss(late, "exact", Runtime(1)).work == 2 * 1 + 2 * 2
+
+
 def test_a_saved_model_says_the_same(tmp_path) -> None:
     x, y, extra = cases()["infert"]
     model = rs.Cox(ties="exact").fit(x, y, **extra)
@@ -115,6 +159,8 @@ def test_what_does_not_fit_is_refused(parameters: dict[str, Any], words: str) ->
 def test_what_is_not_defined_is_refused() -> None:
     x, y, _ = cases()["lung"]
     model = fit()
+    with pytest.raises(NotDefinedError, match="robust interval is not defined"):
+        model.confidence_interval(method="robust")
     with pytest.raises(NotDefinedError, match="residual"):
         model.residuals(x, y)
     with pytest.raises(NotDefinedError, match="proportional"):

@@ -408,14 +408,19 @@ TESTED = {
 
 
 OF_ONE_TOPIC = {
+    "confounders": "cohort/test_tipping_points.py",
     "curves": "curves/test_weighted_logrank.py",
+    "doubly_robust": "cohort/test_doubly_robust.py",
     "e_values": "cohort/test_e_values.py",
     "exact_ties": "estimators/test_exact_ties.py",
+    "fixed": "estimators/test_fixed.py",
     "outcome_models": "cohort/test_outcome_scales.py",
     "predictions": "estimators/test_prediction_intervals.py",
     "residuals": "estimators/test_residuals.py",
     "restricted_mean": "curves/test_restricted_mean.py",
     "standardized": "cohort/test_standardization.py",
+    "study_time_effects": "study/test_time_effect.py",
+    "time_effects": "estimators/test_time_effects.py",
 }
 """Files of values of one topic, and the tests that read them."""
 

@@ -145,3 +145,35 @@ def test_collinear_columns_leave_the_errors_of_the_others(kind, data):
         got, want = getattr(model.tests_, name), getattr(alone.tests_, name)
         assert got.df == want.df == 2
         assert_allclose(got.statistic, want.statistic, rtol=1e-8)
+
+
+@pytest.mark.parametrize("size", [1e-300, 1e300])
+@pytest.mark.parametrize("entered", [False, True])
+def test_robust_errors_do_not_depend_on_the_size_of_weights(size, entered, data):
+    x, y = data
+    rows = np.arange(len(y))
+    late = {"entry": y["time"] * (rows % 4) / 8} if entered else {}
+    event = np.where(rows % 3, y["event"], 2)
+    for model, outcome, most in (
+        (rs.Cox(), rs.Surv(y["time"], y["event"], **late), size),
+        (rs.FineGray(), rs.Surv(y["time"], event, **late), 1e-100 if size < 1 else 1e100),
+    ):
+        plain = model.fit(x, outcome, cluster=rows).robust_standard_error_
+        weight = np.full(len(y), most)
+        scaled = model.fit(x, outcome, sample_weight=weight, cluster=rows)
+        assert_allclose(scaled.robust_standard_error_, plain, rtol=1e-6)
+    with pytest.raises(rs.InputError, match=r"the largest weight is 1e.300, .* 1e-120 to 1e.120"):
+        model.fit(x, outcome, sample_weight=np.full(len(y), size))
+
+
+@pytest.mark.parametrize("make", [rs.Cox, rs.FineGray, rs.CoxFrailty, rs.TimeEffectCox])
+def test_a_single_cluster_is_refused(make) -> None:
+    """The influences of its rows add up to 0, which was its robust standard error."""
+    rng = np.random.default_rng(1)
+    x, y = rng.normal(size=(50, 2)), rs.Surv(rng.exponential(size=50), np.ones(50))
+    model = make({"x0": "log"}) if make is rs.TimeEffectCox else make()
+    with pytest.raises(rs.InputError, match="`cluster` has the same label in all rows"):
+        model.fit(x, y, cluster=np.full(50, 7))
+    weight = np.where(np.arange(50) < 30, 1.0, 0.0)
+    with pytest.raises(rs.InputError, match="`cluster` has the same label in all rows"):
+        model.fit(x, y, cluster=np.arange(50) // 30, sample_weight=weight)

@@ -133,3 +133,13 @@ def test_no_path_without_information(data):
     _, y = data
     with pytest.raises(rs.InputError, match="no penalised covariate carries information"):
         rs.path(rs.Cox(rs.L1()), np.ones((120, 2)), y)
+
+
+@pytest.mark.parametrize(
+    ("caller", "options"),
+    [(rs.path, {}), (rs.cross_validate, {}), (rs.profile, {"parameter": "x0"})],
+)
+@pytest.mark.parametrize("wrong", [np.eye(3), rs.Cox, rs.CauseSpecificCox()])
+def test_what_takes_a_model_refuses_other_things(caller, options, wrong):
+    with pytest.raises(rs.InputError, match="takes a Cox or a Fine-Gray model first"):
+        caller(wrong, np.eye(3), rs.Surv([1, 2, 3], [1, 0, 1]), **options)

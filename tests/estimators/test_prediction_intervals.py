@@ -345,6 +345,15 @@ def test_infinite_estimates_have_no_standard_errors():
     assert np.isnan(found.standard_error).any()
 
 
+def test_covariates_far_from_all_data_predict_limits(rng):
+    x = rng.normal(size=(40, 1))
+    model = rs.Cox().fit(x, rs.Surv(rng.exponential(size=40), rng.integers(0, 2, 40)))
+    far = np.array([[1e300], [-1e300]]) * np.sign(model.coef_)
+    with np.errstate(all="raise", under="ignore"):
+        found = model.predict_interval(far, 0.5)
+    assert_array_equal(found.estimate, [[0.0], [1.0]])
+
+
 def test_a_saved_model_knows_the_times_that_it_was_saved_with(tmp_path):
     x, time, event = competing(60, 16)
     strata, at = np.arange(60) % 2, [0.5, 0.25]

@@ -60,10 +60,14 @@ def test_a_start_does_not_hide_an_infinite_estimate() -> None:
 @pytest.mark.parametrize(
     ("start", "words"),
     [
-        ([1.0], "3"),
+        (
+            [1.0],
+            "`(init|coef)` must have one coefficient for each .* are 3, but it has 1",
+        ),
+        (0.3, "must be an array of coefficients, or a mapping .* but it is 0.3"),
         ({"smoking": 1.0}, "smoking"),
         ({"x0": np.inf}, "finite number"),
-        ([0.0, np.nan, 1.0], "coefficients"),
+        ([0.0, np.nan, 1.0], "`(init|coef)` must be finite"),
     ],
 )
 def test_bad_coefficients_are_refused(start: object, words: str) -> None:

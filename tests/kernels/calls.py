@@ -12,7 +12,14 @@ import numpy as np
 from kernels.problems import ALL_SCENES, TABLES, Scene, Table, frozen, make
 from riskset._runtime import Runtime
 from riskset._types import Tail
-from riskset.kernels import intervals_ref, life_table_ref, matrix_ref, risk_sets_ref, term_means_ref
+from riskset.kernels import (
+    augmentation_ref,
+    intervals_ref,
+    life_table_ref,
+    matrix_ref,
+    risk_sets_ref,
+    term_means_ref,
+)
 from riskset.kernels.replicates_ref import LaneTail
 
 RUNTIME = Runtime(1)
@@ -495,6 +502,38 @@ def on_intervals() -> Iterator[Call]:
                 yield Call("intervals", "probability_ends", args)
 
 
+def on_augmentation() -> Iterator[Call]:
+    """Rows that end within cells, at horizons and after; one cause, two, and a subdistribution."""
+    rng = np.random.default_rng(8)
+    n, n_cells = 2500, 12
+    time = np.cumsum(rng.exponential(0.3, n_cells))
+    until = np.array([3, 7, n_cells - 1])
+    for n_models, is_subdistribution in ((1, False), (2, False), (2, True)):
+        for at_end in (1.0, 0.5):
+            step = rng.exponential(0.1, (n_models, n_cells)) * (rng.random(n_cells) < 0.7)
+            cells = augmentation_ref.TimeCells(
+                frozen(time), frozen(step), frozen(rng.exponential(0.1, n_cells)), until, at_end
+            )
+            cell, within = rng.integers(0, n_cells + 1, n), rng.random(n)
+            within[rng.random(n) < 0.3] = 1.0
+            # Nobody's time is within the cell of a horizon.
+            within[np.isin(cell, until)] = 1.0
+            edges = np.concatenate([[0.0], time, [time[-1] + 1.0]])
+            end = edges[cell] + within * (edges[cell + 1] - edges[cell])
+            there = np.minimum(cell, n_cells - 1)
+            rows = augmentation_ref.FollowedRows(
+                frozen(rng.exponential(1.0, (n_models, n))),
+                frozen(rng.exponential(1.0, n)),
+                frozen(np.where(rng.random(n) < 0.2, -1, cell)),
+                frozen(end),
+                frozen(rng.integers(0, 3 if n_models > 1 else 2, n)),
+                frozen(step[:, there] * within),
+                frozen(cells.censoring[there] * within),
+            )
+            args = (cells, rows, is_subdistribution, RUNTIME)
+            yield Call("augmentation", "augmented", args)
+
+
 CALLS = {
     f"{call.stem}.{call.name}-{name}-{k}": call
     for name, made in (
@@ -509,6 +548,7 @@ CALLS = {
         + [("order", on_order())]
         + [("life_table", on_life_tables())]
         + [("intervals", on_intervals())]
+        + [("augmentation", on_augmentation())]
     )
     for k, call in enumerate(made)
 }

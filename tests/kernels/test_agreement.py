@@ -69,6 +69,7 @@ def test_every_kernel_is_called() -> None:
         "concordance",  # tests/metrics
         "descent",  # test_descent: agrees on the optimum, not on the way to it
         "replicates",  # its descent, too
+        "full_matching",  # test_full_matching
         "matching",  # test_matching
         "pair_matching",  # test_pair_matching
         "means",  # tests/infer/test_means_agreement

@@ -197,6 +197,62 @@ def test_an_active_set_without_room_says_that_it_did_not_end(module) -> None:
     assert_allclose(step, [2.0, 0.0, 0.0], atol=1e-9)
 
 
+@pytest.mark.parametrize("module", [active_set_ref, active_set_cpu])
+@pytest.mark.parametrize("seed", range(20))
+def test_an_active_set_hands_on_its_factor(module, seed: int) -> None:
+    p = curved(seed)
+    q = p["beta"].size
+    active, factor = np.full(q, -1, dtype=np.int64), np.zeros((q, q))
+    problem, (step, image) = NewtonQuadratic(**p), np.zeros((2, q))
+    start = np.flatnonzero((p["beta"] != 0) | (p["l1"] == 0))
+    active[: start.size] = start
+    block = p["curvature"][np.ix_(start, start)] + np.diag(p["l2"][start])
+    factor[: start.size, : start.size] = np.linalg.cholesky(block).T
+    assert module.minimise_active(problem, 1e-10, 500, active, start.size, factor, step, image)
+    is_free = ((p["beta"] + step != 0) | (p["l1"] == 0)) & (np.abs(step) < p["box"])
+    assert_array_equal(np.sort(active[active >= 0]), np.flatnonzero(is_free))
+    factored(module, p, active[active >= 0], factor)
+
+
+def factored(module, p: dict[str, np.ndarray], free: np.ndarray, factor: np.ndarray) -> None:
+    upper = np.triu(factor[: free.size, : free.size])
+    block = p["curvature"][np.ix_(free, free)] + np.diag(p["l2"][free])
+    assert_allclose(upper.T @ upper, block, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("module", [active_set_ref, active_set_cpu])
+def test_coordinates_leave_a_factor_and_enter_it(module, rng: np.random.Generator) -> None:
+    q, free = 12, np.array([7, 2, 9, 4, 0])
+    root = rng.normal(size=(30, q))
+    p = {"curvature": frozen(root.T @ root), "l2": frozen(rng.uniform(0, 2, q))}
+    factor, active = np.zeros((9, 9)), np.full(9, -1, dtype=np.int64)
+    assert module.exchange(p["curvature"], p["l2"], active, 0, factor, free)
+    assert_array_equal(active, [*free, -1, -1, -1, -1])
+    factored(module, p, free, factor)
+    active[[0, 3]] = -1
+    assert module.exchange(p["curvature"], p["l2"], active, 5, factor, np.array([11, 4, 5]))
+    assert_array_equal(active, [2, 9, 0, 11, 4, 5, -1, -1, -1])
+    factored(module, p, active[:6], factor)
+    twins = np.ones((3, 3))
+    assert not module.exchange(twins, np.zeros(3), active, 0, factor, np.array([0, 1]))
+
+
+@pytest.mark.parametrize("module", [active_set_ref, active_set_cpu])
+def test_a_factor_follows_what_is_added_and_taken_off(module, rng: np.random.Generator) -> None:
+    root, plus = rng.normal(size=(30, 6)), rng.normal(size=6)
+    whole = root.T @ root
+    step = rng.normal(size=6)
+    minus = whole @ step / np.sqrt(step @ whole @ step)  # leaves it singular but for `plus`
+    factor = np.full((8, 8), np.nan)
+    factor[:6, :6] = np.linalg.cholesky(whole).T
+    assert module.update_factor(factor, 6, plus.copy(), minus.copy())
+    upper = np.triu(factor[:6, :6])
+    expected = whole + np.outer(plus, plus) - np.outer(minus, minus)
+    assert_allclose(upper.T @ upper, expected, rtol=1e-9, atol=1e-9)
+    factor[:6, :6] = np.linalg.cholesky(whole).T
+    assert not module.update_factor(factor, 6, np.zeros(6), 1.1 * minus)
+
+
 # ------------------------------------------------------------------------------ eight at once
 
 

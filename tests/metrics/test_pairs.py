@@ -24,7 +24,7 @@ def draw(n, n_times, n_scores, seed, *, late=False, n_strata=1, weights=()):
         "risk_score": rng.integers(0, n_scores, n) / 7,
         "sample_weight": rng.choice(weights, n) if weights else None,
         "strata": rng.integers(0, n_strata, n) if n_strata > 1 else None,
-        "cluster": rng.integers(0, max(1, n // 3), n),
+        "cluster": rng.permutation(np.arange(n) % max(2, n // 3)),
     }
 
 

@@ -294,6 +294,21 @@ def test_forest_plot(network):
         network.forest("stroke")
 
 
+def test_odds_ratios_have_their_name(tmp_path):
+    analyses = {"a": {"match": {}, "model": {"kind": "logistic"}}}
+    places = [small_run(tmp_path / name, k, analyses=analyses) for k, name in enumerate(SITES[:2])]
+    found = rs.network.meta(places)
+    assert found.forest("death").get_xlabel() == "odds ratio"
+    found.save(tmp_path / "network")
+    text = parse(tmp_path / "network/network.html").text
+    assert "Odds ratios, pooled by likelihood profiles" in text
+    assert "the odds ratio at which the sum of the log likelihood profiles" in text
+    assert "hazard" not in text.lower()
+    arguments = ["network", "meta", *map(str, places), "--out", str(tmp_path / "again")]
+    told = CliRunner().invoke(app, arguments)
+    assert "odds ratio" in told.stdout
+
+
 def test_a_frame(network):
     frame = network.to_frame("sites", library="polars")
     assert frame.height == 3

@@ -32,6 +32,9 @@ def results() -> dict[str, Any]:
     balance = rs.cohort.balance([[1.0], [3.0], [0.0], [2.0]], weighted)
     penalties = [2.0, 5.0]
     return {
+        "arm_estimates": rs.cohort.standardize(
+            y, rs.cohort.Population(np.arange(300) % 2), cohort.X, at
+        ),
         "balance_scatter": balance,
         "bootstrap_distribution": model.bootstrap(60),
         "calibration": rs.metrics.calibration(y, survival, at),
@@ -49,6 +52,9 @@ def results() -> dict[str, Any]:
         "roc": rs.metrics.roc(y, model.predict(cohort.X), at),
         "schoenfeld": model.test_proportionality(cohort.X, y),
         "survival_by_group": rs.kaplan_meier(y),
+        "tipping_points": rs.cohort.tipping_points(
+            1.5, 1.2, 1.8, scale="risk", difference=[0.2, 0.5]
+        ),
     }
 
 

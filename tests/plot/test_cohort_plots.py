@@ -288,3 +288,91 @@ def test_long_names_of_covariates_have_two_lines() -> None:
     assert cut.startswith("condition_era group during day -365")
     assert cut.endswith("… of the musculoskeletal system and skin")
     assert max(name.count("\n") for name in names) == 1
+
+
+# ------------------------------------------------------------------- tipping points
+
+
+def test_tipping_points_of_a_normal_confounder() -> None:
+    points = rs.cohort.tipping_points(0.5, 0.35, 0.8, scale="risk", difference=[0.2, 0.9])
+    axes = rs.plot.tipping_points(
+        points, benchmarks={"age": (0.5, 0.5), "sex": (0.4, 3.0)}, biases={"worst control": 1.5}
+    )
+    solid, dashed, dotted = (line for line in axes.lines if line.get_marker() == "None")
+    for line, bias in ((solid, 0.8), (dashed, 0.5), (dotted, 1.5)):
+        x, y = line.get_xdata(), line.get_ydata()
+        assert_allclose(y[100:] ** x[100:], np.exp(abs(np.log(bias))), rtol=1e-12)
+    # The one that makes the ratio smaller is filled; the other is open. Both axes are folded.
+    filled, hollow = (line for line in axes.lines if line.get_marker() == "o")
+    assert_allclose([filled.get_xdata()[0], filled.get_ydata()[0]], [0.5, 2.0])
+    assert_allclose([hollow.get_xdata()[0], hollow.get_ydata()[0]], [0.4, 3.0])
+    assert hollow.get_markerfacecolor() == "white"
+    assert set(words(axes)) >= {"age", "sex"}
+    labels = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert labels[:3] == ["the interval reaches 1", "the estimate is 1", "worst control"]
+    assert axes.get_xlim()[1] > 0.9
+
+
+@pytest.mark.parametrize(("ratio", "rarer"), [(2.0, "comparator"), (0.5, "target")])
+def test_tipping_points_of_a_binary_confounder(ratio: float, rarer: str) -> None:
+    ends = (1.5, 3.0) if ratio > 1 else (0.3, 1 / 1.5)
+    shares = {f"{rarer}_prevalence": [0.1, 0.3]}
+    other = "target" if rarer == "comparator" else "comparator"
+    points = rs.cohort.tipping_points(
+        ratio, *ends, scale="risk", **shares, **{f"{other}_prevalence": 0.6}
+    )
+    axes = rs.plot.tipping_points(points)
+    assert other in axes.get_xlabel()
+    assert len(axes.lines) == 4
+    for line, level in zip(axes.lines[::2], (0.1, 0.3), strict=True):
+        p, effect = np.asarray(line.get_xdata()), np.asarray(line.get_ydata())
+        known = np.isfinite(effect)
+        assert known.any()
+        bias = (1 + (effect - 1) * p) / (1 + (effect - 1) * level)
+        assert_allclose(bias[known], 1.5, rtol=1e-10)
+
+
+def test_tipping_points_that_cannot_be_drawn() -> None:
+    inside = rs.cohort.tipping_points(1.2, 0.9, 1.5, scale="risk", difference=0.5)
+    with pytest.raises(rs.InputError, match="contains 1"):
+        rs.plot.tipping_points(inside)
+    binary = rs.cohort.tipping_points(
+        1.5, 1.2, 1.8, scale="risk", target_prevalence=0.5, comparator_prevalence=0.1
+    )
+    with pytest.raises(rs.InputError, match="`benchmarks` are for a normal confounder"):
+        rs.plot.tipping_points(binary, benchmarks={"age": (0.1, 2.0)})
+    with pytest.raises(rs.InputError, match="tipping_points gives"):
+        rs.plot.tipping_points(1.5)  # type: ignore[arg-type]
+
+
+def test_the_axis_of_controls_has_the_name_of_the_effect() -> None:
+    controls = rs.cohort.Controls([0.2, -0.1, 0.3, 0.1, 0.0, 0.25], [0.1] * 6)
+    found = rs.cohort.calibrate(controls, [0.5], [0.1], method="likelihood")
+    people = rs.cohort.Population([1, 0] * 20)
+    y = rs.Surv(range(1, 41), [1, 0, 0, 1] * 10)
+    odds = rs.cohort.fit_outcome(y, people, model="logistic")
+    assert rs.plot.negative_controls(found, estimates=odds).get_xlabel() == "odds ratio"
+    assert rs.plot.negative_controls(found).get_xlabel() == "hazard ratio"
+    assert rs.plot.negative_controls(found, xlabel="rate ratio").get_xlabel() == "rate ratio"
+
+
+def test_estimates_of_both_arms() -> None:
+    people = rs.cohort.Population([1, 0] * 20)
+    y, x = rs.Surv(range(1, 41), [1] * 40), [[k % 3] for k in range(40)]
+    found = rs.cohort.standardize(y, people, x, [30, 10, 20])
+    axes = rs.plot.arm_estimates(found, labels=("new", "old"))
+    target, comparator = axes.lines
+    np.testing.assert_array_equal(target.get_xdata(), [0, 10, 20, 30])
+    np.testing.assert_array_equal(target.get_ydata(), np.append(0, found.target[0, [1, 2, 0]]))
+    np.testing.assert_array_equal(
+        comparator.get_ydata(), np.append(0, found.comparator[0, [1, 2, 0]])
+    )
+    first = axes.collections[0].get_segments()[0]
+    np.testing.assert_allclose(first[:, 1], [found.target_lower[0, 1], found.target_upper[0, 1]])
+    assert {t.get_text() for t in axes.texts} == {"new", "old"}
+    means = rs.plot.arm_estimates(rs.cohort.restricted_mean(y, people, [10, 20]), "time_lost")
+    assert means.get_ylabel() == "time lost"
+    with pytest.raises(rs.InputError, match="measure"):
+        rs.plot.arm_estimates(found, "risky")
+    with pytest.raises(rs.InputError, match="riskset.cohort.standardize"):
+        rs.plot.arm_estimates(y)  # type: ignore[arg-type]

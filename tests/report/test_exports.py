@@ -12,7 +12,8 @@ from PIL import Image
 from typer.testing import CliRunner
 
 import riskset as rs
-from report.made import arms, study, tables, write_made
+from report.made import study, tables, write_made
+from report.made_estimates import arms
 from riskset.cli.main import app
 from riskset.report.exports import FORMATS
 from riskset.report.page import Page
@@ -147,6 +148,12 @@ def test_coverage_and_the_effect_over_time_are_drawn() -> None:
     np.testing.assert_allclose(after.get_xydata(), [[r["level"], r["after"]] for r in coverage])
     ratios = [line.get_ydata()[0] for line in found["effect-over-time"].lines]
     assert {0.5, 2.0, 1.1} <= set(ratios)
+    at_times = [{"time": t, "hr": t / 10, "hr_lower": t / 20, "hr_upper": t / 5} for t in (5, 9)]
+    smooth = over_time | {"tables": {"over_time": [], "at_times": at_times}}
+    smooth["time_effect"] = {"function": "log"}
+    ((name, axes),) = pictures(page, {"models": {"proportionality": smooth}}, 0.95)
+    assert name == "time-effect"
+    np.testing.assert_allclose(axes.lines[1].get_xydata(), [[5, 0.5], [9, 0.9]])
     unknown = over_time | {"tables": {"over_time": [rows[0] | {"hr_upper": None}]}}
     assert list(pictures(page, {"models": {"proportionality": unknown}}, 0.95)) == []
 

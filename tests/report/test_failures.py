@@ -8,17 +8,13 @@ import pytest
 
 import riskset as rs
 from report.conftest import read
-from report.made import (
-    arms,
-    calibration,
-    diagnostics,
-    study,
-    tables,
-    two_outcomes,
-    write_made,
-)
+from report.made import study, tables, two_outcomes, write_made
+from report.made_estimates import arms, calibration, diagnostics
 
-BELIEF = {"overlap", "balance", "generalisability", "characteristics", "controls", "follow-up"}
+BELIEF = {
+    "overlap", "balance", "generalisability", "characteristics", "controls", "unmeasured",
+    "follow-up",
+}  # fmt: skip
 ALWAYS = {"index", "checklist", "reproduction"}
 EVERY = {
     "question", "target-trial", "result", "curves", "belief", "people", "models", "methods",
@@ -113,7 +109,7 @@ def failed():
 
 def test_failed_diagnostics_withhold_the_result(report):
     made = report(failed())
-    assert set(made.sections) == EVERY - {"result", "curves"}
+    assert set(made.sections) == EVERY - {"result", "curves", "unmeasured"}
     assert "At least one diagnostic failed, so the result is withheld" in made.text
     row = next(r for r in failed()["estimates"] if r["role"] == "main")
     numbers = made.path.with_suffix(".json").read_text("utf-8")

@@ -135,7 +135,8 @@ def test_boxes_of_the_forest_plot_are_as_large_as_the_information():
 
 
 def test_a_curve_has_at_most_a_thousand_points(report):
-    from report.made import RUN, tables
+    from report.made import tables
+    from report.made_estimates import RUN
 
     found = tables()
     found["curves"] = [
@@ -170,7 +171,8 @@ def test_thousands_of_covariates(report):
 
 def test_days_at_risk_are_steps_of_equal_area(report):
     """A bar of twice the width is as high as the mean: 20 of 100 in two bins are 10 in each."""
-    from report.made import RUN, tables
+    from report.made import tables
+    from report.made_estimates import RUN
 
     found = tables()
     found["follow_up_histogram"] = [
@@ -237,7 +239,7 @@ def test_words_of_a_wide_axis_of_ratios_do_not_touch():
 
 def weeks_of(events):
     """Outcomes of the target in weeks from 0 on; the comparator has 9 in each."""
-    from report.made import RUN
+    from report.made_estimates import RUN
 
     return [
         {**RUN, "arm": arm, "week": week, "events": n if arm == "target" else 9}

@@ -4,7 +4,8 @@ import math
 
 import pytest
 
-from report.made import arms, study, tables
+from report.made import study, tables
+from report.made_estimates import arms
 from report.test_failures import failed
 from report.test_numbers import compare_all
 
@@ -98,6 +99,33 @@ def test_the_effect_over_time(whole):
     assert "The constant hazard ratio is 0.595" in desc
     compared, names = compare_all(whole)
     assert {"over_time", "log_log"} <= names
+
+
+def test_the_effect_as_a_function_of_time(whole, report):
+    own = whole.part["models"]["proportionality"]
+    rows = own["tables"]["at_times"]
+    assert [r["hr"] for r in rows] == [r["hr"] for r in tables()["effect_at_times"]]
+    # exp(0.2), exp(0.8 - 0.6 log10 500) and 1.96 * 0.3 to both sides on the log scale.
+    desc = whole.page.by_id("figure-time-effect-desc").text
+    assert "changes from 1.22 (0.678–2.20) (day 10) to 0.441 (0.245–0.793) (day 500)" in desc
+    assert "a linear function of the logarithm of time, with pointwise" in whole.text
+    assert "χ² = 4.21, df = 1, p = 0.040" in whole.text
+    assert "A further model let the hazard ratio change with time" in whole.text
+    compared, names = compare_all(whole)
+    assert "at_times" in names
+    found = tables()
+    found["time_effects"][0] |= {"function": "steps", "df": 2, "statistic": None}
+    counts = {"target_outcomes": 9, "comparator_outcomes": 11}
+    for k, row in enumerate(found["effect_at_times"]):
+        row |= {"start": (0.0, 10.0, 100.0)[k], **counts}
+    steps = report(found)
+    assert "its logarithm is constant within each step of time" in steps.text
+    assert "df = 2, p = 0.040 (median over the completed data sets)" in steps.text
+    found["time_effects"][0] |= {"p": 2e-5}
+    found["estimates"][0] |= {"proportionality_p": 3e-4}
+    small = report(found).text
+    assert "df = 2, p < 0.001 (median" in small
+    assert "= <" not in small
 
 
 def test_curves_are_parallel_where_hazards_are_proportional(whole):

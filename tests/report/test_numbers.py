@@ -5,7 +5,8 @@ import math
 import pytest
 
 import riskset as rs
-from report.made import arms, study, tables, two_outcomes
+from report.made import study, tables, two_outcomes
+from report.made_estimates import arms
 from report.parsed import numbers
 
 
@@ -228,9 +229,9 @@ def test_the_rule_of_balance_is_the_one_in_force(report):
 def test_every_status_has_words():
     from typing import get_args
 
-    from riskset.cohort.adjustment import AdjustmentStatus
-    from riskset.cohort.estimate import EstimateStatus
-    from riskset.cohort.propensity_result import ScoreStatus
+    from riskset.cohort.adjustments.adjustment import AdjustmentStatus
+    from riskset.cohort.effects.estimate import EstimateStatus
+    from riskset.cohort.propensity.propensity_result import ScoreStatus
     from riskset.report.translations import Translations
 
     say = Translations("en")
@@ -311,7 +312,21 @@ def test_words_on_balance(report):
     )
     assert "Before adjustment, it exceeds 0.1 for 1; the largest is" in made.text
     keeps = "keeps 241 people in the target group and 439 people in the comparator group"
-    assert f"{keeps}. The effective sample sizes are 241.0 and 401.5." in made.text
+    assert f"{keeps}. The effective sample sizes are 241 and 402." in made.text
+
+
+def test_a_hidden_statistic_of_distributions_has_its_reason(report):
+    found = tables()
+    for row in found["balance"]:
+        row |= {"before_ks": 0.125, "after_ks": 0.0625}
+    reason = "each is the difference between the proportions of people up to a value"
+    assert reason not in report(found).text
+    found["balance"][1]["is_binary"] = False
+    made = report(found)
+    worst = made.part["balance"]["tables"]["worst_before"]
+    assert [row["before_ks"] for row in worst if "before_ks" in row["suppressed"]] == [None]
+    assert reason in made.text
+    assert reason not in report(found, min_cell_count=0).text
 
 
 def test_words_on_the_shared_balance(report):

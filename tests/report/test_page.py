@@ -47,6 +47,7 @@ def test_sections_stand_in_the_order_of_a_reader(whole):
         "Generalisability",
         "Baseline characteristics",
         "Negative controls",
+        "Unmeasured confounding",
         "Follow-up",
     ]
 

@@ -9,7 +9,7 @@ from report.made import study, tables, two_outcomes
 from riskset.report.sections.checklist import ITEMS
 from riskset.report.sections.target_trial import PARTS
 from riskset.report.translations import Translations
-from riskset.study.report_sections import TargetTrial
+from riskset.study.specification.report_sections import TargetTrial
 
 
 def trial(made):

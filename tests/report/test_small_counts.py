@@ -2,7 +2,8 @@
 
 import pytest
 
-from report.made import arms, study, tables
+from report.made import study, tables
+from report.made_estimates import arms
 from riskset._messages import Sentence, Value
 from riskset.disclosure.engine import Disclosure, DisclosureError
 from riskset.results.columns import ResultRow, column, row_class, sentence_columns

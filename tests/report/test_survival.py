@@ -3,7 +3,8 @@
 import pytest
 
 import riskset as rs
-from report.made import RUN, study, tables, write_made
+from report.made import study, tables, write_made
+from report.made_estimates import RUN
 from report.test_numbers import compare_all
 
 
@@ -71,6 +72,7 @@ def test_the_specification_may_ask_for_it(report):
         "covariates": [],
         "time_unit": None,
         "overall": False,
+        "year_lines": 10,
     }
 
 

@@ -15,6 +15,7 @@ from riskset._errors import NotDefinedError, RisksetWarning
 from riskset._runtime import Runtime
 from riskset.data.design import Design
 from riskset.data.outcome import Outcome
+from riskset.estimators.convergence import ConvergenceWarning
 from riskset.model.cox import CoxLoss
 from riskset.model.jeffreys import jeffreys_slope
 from riskset.solve.firth import fit_by_firth
@@ -29,7 +30,8 @@ def penalized(
     """The penalised likelihood of two columns in 50 digits, from the formulas alone."""
     time, event, weight = data["time"], data["event"], data["weight"]
     z = [[Decimal(float(v)) for v in row] for row in x]
-    eta = [beta[0] * row[0] + beta[1] * row[1] for row in z]
+    shift = [Decimal(float(v)) for v in data.get("offset", np.zeros(len(z)))]
+    eta = [beta[0] * row[0] + beta[1] * row[1] + o for row, o in zip(z, shift, strict=True)]
     r = [int(w) * e.exp() for w, e in zip(weight, eta, strict=True)]
     value, information = Decimal(0), [[Decimal(0)] * 2 for _ in range(2)]
     for s in np.unique(data["stratum"]):
@@ -84,8 +86,57 @@ def made(seed: int) -> tuple[np.ndarray, dict[str, np.ndarray]]:
 def fit(x: np.ndarray, data: dict[str, np.ndarray], ties: Any) -> rs.Cox:
     y = rs.Surv(data["time"], data["event"], data["entry"])
     return rs.Cox(firth=True, ties=ties, tol=1e-12, max_iter=1000).fit(
-        x, y, sample_weight=data["weight"], strata=data["stratum"]
+        x, y, sample_weight=data["weight"], strata=data["stratum"], offset=data.get("offset")
     )
+
+
+@pytest.mark.parametrize("ties", ["breslow", "efron"])
+@pytest.mark.parametrize("late", [False, True])
+@pytest.mark.parametrize("per_time", [-400.0, -60.0])
+def test_risk_sets_that_one_exponent_does_not_hold(per_time: float, late: bool, ties: str) -> None:
+    # exp(eta) of the last risk set is 0 beside that of the first.
+    x, data = made(1)
+    data["offset"] = per_time * data["time"]
+    if not late:
+        data["entry"] = np.full(24, -1.0)
+    model = fit(x, data, ties)
+    assert model.status_ == "converged"
+    with localcontext(prec=50):
+        at = [Decimal(float(b)) for b in model.coef_]
+        h = Decimal(10) ** -12
+        for j in range(2):
+            up, down = list(at), list(at)
+            up[j] += h
+            down[j] -= h
+            ends = [penalized(b, x, data, ties == "efron") for b in (up, down)]
+            assert abs(float((ends[0] - ends[1]) / (2 * h))) < 1e-8
+
+
+def test_a_fit_without_information_says_so() -> None:
+    # One row outweighs all others of each risk set.
+    x, data = made(1)
+    data["offset"] = 1000.0 * np.arange(24)
+    with pytest.warns(ConvergenceWarning, match="the fit cannot start"):
+        assert fit(x, data, "breslow").status_ == "max_iter"
+
+
+def test_without_columns_to_estimate_it_is_the_plain_fit() -> None:
+    x, data = made(1)
+    y = rs.Surv(data["time"], data["event"])
+    for columns, fixed in ((x[:, :0], None), (x, {"x0": 0.5, "x1": -1.0})):
+        with warnings.catch_warnings(action="error"):
+            model = rs.Cox(firth=True, fixed=fixed).fit(columns, y)
+        plain = rs.Cox(fixed=fixed).fit(columns, y)
+        assert model.status_ == plain.status_ == "converged"
+        assert_allclose(model.log_likelihood_, plain.log_likelihood_, rtol=1e-12)
+
+
+def test_there_is_no_robust_variance() -> None:
+    x, data = made(1)
+    model = fit(x, data, "efron")
+    assert np.isnan(model.robust_standard_error_).all()
+    with pytest.raises(NotDefinedError, match="robust interval is not defined for `firth=True`"):
+        model.confidence_interval(method="robust")
 
 
 @pytest.mark.parametrize("ties", ["breslow", "efron"])

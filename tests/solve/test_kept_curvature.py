@@ -1,12 +1,16 @@
 """Curvature that is kept along a path: right, seldom made, and never what decides on an answer."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from riskset._runtime import Runtime
+from riskset.data.design import Design
 from riskset.data.outcome import Outcome
 from riskset.model.cox import CoxLoss
+from riskset.solve.active_factor import MIN_CARRIED, ActiveFactor
 from riskset.solve.curvature import CurvatureModel
 from riskset.solve.kept_curvature import KeptCurvature
 from riskset.solve.optimality import Problem, in_stored_units
@@ -122,3 +126,38 @@ def test_what_it_learns_keeps_all_of_it_positive(rng: np.random.Generator) -> No
     assert not is_new
     assert_allclose(after @ step, y, rtol=1e-9, atol=1e-9)
     assert np.linalg.eigvalsh(kept.matrix).min() > 0
+
+
+@pytest.mark.parametrize("l2_share", [0.0, 0.2])
+def test_steps_carry_their_factor_along_a_path(
+    l2_share: float, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    n, p = 500, 300
+    x = rng.normal(size=(n, p)) + rng.normal(size=(n, 1))
+    time = rng.exponential(np.exp(-x[:, :30] @ rng.normal(0, 0.3, 30)))
+    outcome = Outcome.build(time, np.ones(n, dtype=np.int64), cause=1)
+    design, loss = Design.from_dense(x), CoxLoss(outcome, "breslow", Runtime.select("cpu", 1))
+    problem = Problem.prepare(design, loss)
+    first = float(np.abs(problem.gradient_at_zero * design.scale).max())
+    one = np.ones(p)
+    penalties = [(s * one, l2_share * s * one) for s in first * np.geomspace(0.05, 0.005, 12)]
+    made, make = [], ActiveFactor._make
+
+    def counted(self: ActiveFactor, *given: Any) -> Any:
+        made.append(1)
+        return make(self, *given)
+
+    monkeypatch.setattr(ActiveFactor, "_make", counted)
+    path = list(iterate_path(design, loss, penalties, problem=problem))
+    assert min(np.count_nonzero(point.coef) for point in path[2:]) > MIN_CARRIED
+    n_steps = sum(point.n_iter for point in path)
+    # Another strength of L2 needs a new one at its first step.
+    assert len(made) <= (0.7 if l2_share else 0.5) * n_steps
+    made.clear()
+    monkeypatch.setattr(ActiveFactor, "learn", lambda self, *_: self.forget())
+    afresh = list(iterate_path(design, loss, penalties, problem=problem))
+    assert len(made) > 0.9 * sum(point.n_iter for point in afresh)
+    for point, other in zip(path, afresh, strict=True):
+        assert point.kkt <= 1e-8
+        assert_allclose(point.objective, other.objective, rtol=1e-10)
+        assert_allclose(point.coef, other.coef, atol=1e-6 * np.abs(other.coef).max())

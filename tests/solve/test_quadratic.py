@@ -5,6 +5,7 @@ import pytest
 
 from riskset._types import NewtonQuadratic
 from riskset.solve import quadratic
+from riskset.solve.active_factor import ActiveFactor
 from riskset.solve.optimality import violations
 from riskset.solve.quadratic import newton_step
 
@@ -71,18 +72,18 @@ def test_an_active_set_is_factored_only_where_sweeps_are_slow(
     beta, one, box = rng.normal(size=q), np.ones(q), np.full(q, 1e9)
     g = b @ rng.normal(size=q)
     sweeps, sweeps_before = [], []
-    descend, finish = quadratic._descend, quadratic._finish
+    descend, begin = quadratic._descend, ActiveFactor.begin
 
     def count_sweeps(problem, tolerance, n_sweeps, step, image):
         sweeps.append(n_sweeps)
         return descend(problem, tolerance, n_sweeps, step, image)
 
-    def count_finishes(*given):
+    def count_begins(*given):
         sweeps_before.append(sum(sweeps))
-        return finish(*given)
+        return begin(*given)
 
     monkeypatch.setattr(quadratic, "_descend", count_sweeps)
-    monkeypatch.setattr(quadratic, "_finish", count_finishes)
+    monkeypatch.setattr(ActiveFactor, "begin", count_begins)
     step, _ = newton_step(NewtonQuadratic(b, g, beta, one, one, box), 1e-6 * np.abs(g).max())
     assert residual(b, g, beta, one, one, box, step) <= 1e-5 * np.abs(g).max()
     if is_fast:
@@ -90,3 +91,42 @@ def test_an_active_set_is_factored_only_where_sweeps_are_slow(
         assert sum(sweeps) <= 15
     else:
         assert sweeps_before[0] <= 6
+
+
+def test_a_factor_is_carried_from_step_to_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(11)
+    columns, made, make = np.arange(0, 500, 2), [], ActiveFactor._make
+    q = columns.size
+    half = rng.normal(size=(400, q)) + rng.normal(size=(400, 1))
+    b, truth = half.T @ half, (half * rng.uniform(0.8, 1.2, (400, 1))).T @ half
+    beta = rng.normal(size=q) * (rng.random(q) < 0.7)
+    g = truth @ (rng.normal(size=q) * (rng.random(q) < 0.7))
+    l1, l2, box = np.full(q, 50.0), rng.uniform(0, 2, q), np.full(q, 50.0)
+
+    def counted(self, problem, free):
+        made.append(free.size)
+        return make(self, problem, free)
+
+    monkeypatch.setattr(ActiveFactor, "_make", counted)
+    kept = ActiveFactor()
+    for k in range(6):
+        problem = NewtonQuadratic(b, g, beta, l1, l2, box)
+        n_new = len(made)
+        step, image = newton_step(problem, 1e-9 * np.abs(g).max(), columns, kept)
+        n_carried = len(made) - n_new
+        fresh, fresh_image = newton_step(problem, 1e-9 * np.abs(g).max())
+        np.testing.assert_allclose(step, fresh, atol=1e-9 * np.abs(fresh).max())
+        np.testing.assert_allclose(image, fresh_image, atol=1e-8 * np.abs(fresh_image).max())
+        assert residual(b, g, beta, l1, l2, box, step) <= 1e-6 * np.abs(g).max()
+        assert 0 < np.count_nonzero(beta + step) < q
+        assert n_carried == (1 if k == 0 else 0)
+        # The next step is smaller, has another slope, and some of the columns leave.
+        y = truth @ step
+        sy, sbs = float(y @ step), float(step @ image)
+        kept.learn(columns, y, image, sy, sbs)
+        b = b + np.outer(y, y) / sy - np.outer(image, image) / sbs
+        beta, g = beta + step, 0.9 * g + rng.normal(0, 5, q)
+        stays = np.sort(rng.permutation(q)[: q - 5]) if q > 200 else np.arange(q)
+        columns, b, truth = columns[stays], b[np.ix_(stays, stays)], truth[np.ix_(stays, stays)]
+        beta, g, l1, l2, box = (v[stays] for v in (beta, g, l1, l2, box))
+        q = columns.size

@@ -29,6 +29,7 @@ BOTH
 analyses:
   matched: {match: {ratio: 1}, model: {kind: cox, also: [finegray], interval: wald}}
   weighted: {weight: {estimand: ato}}
+  kept: {estimand: per-protocol, weight: {}, per_protocol: {over_time: false, every: 60}}
 """
 FILE = {
     "DATA": "cohort_method_data: data.zip",
@@ -166,6 +167,7 @@ def test_the_population_is_the_same(both):
 def test_all_results_are_the_same(both):
     _, _, (by_cdm, by_file) = both
     tables = ("estimates", "balance", "ps", "ps_coefficients", "absolute_risks", "curves")
+    tables += ("censoring_weights", "deviations")
     for table in (*tables, "likelihood_profiles", "follow_up", "calendar", "diagnostics"):
         assert by_file.rows(table) == by_cdm.rows(table), table
     assert len(by_file.rows("estimates", role="main")) >= 2
@@ -179,6 +181,9 @@ def test_what_the_results_say(both):
     assert [source["name"] for source in data["sources"]] == ["data.zip"]
     assert by_file.study["settings"]["data"]["cohort_method_data"] == ["data.zip"]
     assert by_file.study["analyses"]["matched"]["words"]["washout"] is None
+    words = by_file.study["analyses"]["kept"]["words"]["deviations"]
+    assert "(when their exposure ended)" in words
+    assert sum(row["deviations"] for row in by_file.rows("deviations")) > 50
 
 
 @pytest.mark.parametrize(

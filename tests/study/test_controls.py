@@ -11,7 +11,7 @@ from cohort.golden import CONTROLS, table
 from parameters import rest_is_slow
 from riskset.results.column_groups import EffectColumns
 from riskset.results.rows import EstimateRow
-from riskset.study.controls import calibrated
+from riskset.study.steps.controls import calibrated
 from study.small import people, run
 
 

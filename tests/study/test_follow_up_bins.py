@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from riskset.cohort.adjustment import start
+from riskset.cohort.adjustments.adjustment import start
 from riskset.cohort.population import Population
-from riskset.study.description_step import _breaks, follow_up_bins
-from riskset.study.source import Followed
+from riskset.study.sources.source import Followed
+from riskset.study.steps.description_step import _breaks, follow_up_bins
 from study.small import hide
 
 
@@ -33,6 +33,15 @@ def test_the_width_follows_the_longest_follow_up():
     assert rows[0]["end"] == 250 / 2.5 == 100
     assert rows[-1]["end"] == 4000
     assert sum(r["people"] for r in rows) == 2
+
+
+@pytest.mark.parametrize("last", [1e-300, 0.25, 1e300])
+def test_very_short_and_very_long_follow_up(last):
+    rows = bins([last, last], [1, 0])
+    assert rows[-1]["end"] >= last
+    assert sum(r["people"] for r in rows) == 2
+    assert len(_breaks(last)) <= 9
+    assert len(_breaks(last, "months")) <= 9
 
 
 def test_bins_with_few_people_are_joined():

@@ -13,8 +13,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 import riskset as rs
-from riskset.cohort.balance_within import balance_within
-from riskset.cohort.covariates import as_design
+from riskset.cohort.covariates.balance_within import balance_within
+from riskset.cohort.covariates.covariate_design import as_design
 from study.small import content, people, run
 from study.test_resume import finished, written
 

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from riskset.cohort.adjustment import start
+from riskset.cohort.adjustments.adjustment import start
 from riskset.cohort.population import Population
-from riskset.study.description_step import _follow_up
-from riskset.study.source import Followed
+from riskset.study.sources.source import Followed
+from riskset.study.steps.description_step import _follow_up
 from study.small import hide
 
 RUN = {"target": "a", "comparator": "b", "outcome": "c", "analysis": "d"}

@@ -10,7 +10,7 @@ import pytest
 
 import riskset as rs
 from parameters import rest_is_slow
-from riskset.study import estimate_step
+from riskset.study.steps import estimate_step
 from study.small import content, people
 
 CONTROL = {"time": "days", "event": "c", "kind": "negative control"}

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 import riskset as rs
 from riskset.disclosure.engine import Disclosure
 from riskset.results.rows import TABLES, RestrictedMeanRow
-from riskset.study.restricted_mean_step import RestrictedMeanStep, pooled_restricted_means
+from riskset.study.steps.restricted_mean_step import RestrictedMeanStep, pooled_restricted_means
 from study.small import people, run
 
 DATA = {"people": "people.parquet", "treatment": "drug", "id": "id"}

@@ -114,6 +114,7 @@ def test_only_what_depends_on_a_change_is_done_again(tmp_path):
         "estimate",
         "follow-up",
         "propensity score",
+        "tests of curves",
     ]
     assert done() == first
     assert done() == []
@@ -124,6 +125,7 @@ def test_only_what_depends_on_a_change_is_done_again(tmp_path):
         "balance",
         "estimate",
         "follow-up",
+        "tests of curves",
     ]
     pq.write_table(pa.table(people(seed=2)), tmp_path / "people.parquet")
     assert done() == first

@@ -187,3 +187,29 @@ def test_bad_data_end_the_run_with_the_place(tmp_path):
     with pytest.raises(rs.InputError, match=r"column 'age' of people.parquet.*data row 4"):
         run(tmp_path, columns)
     assert not (tmp_path / "out" / "results").exists()
+
+
+@pytest.mark.parametrize("interval", ["robust", "bootstrap"])
+def test_a_single_pair_has_no_robust_interval(tmp_path, interval):
+    drug = np.arange(200) % 2
+    block = np.where(drug == 1, 2, 3)
+    block[:2] = 1
+    columns = people(drug=drug, block=block, died=np.ones(200, dtype=int))
+    model = {"rmst": [5], "interval": interval, "replicates": 39}
+    found = run(
+        tmp_path,
+        columns,
+        data={"people": "people.parquet", "treatment": "drug", "id": "id"}
+        | {"covariates": {"columns": ["x", "age"]}},
+        analyses={
+            "pair": {"match": {"within": ["block"], "caliper": 1e9}, "model": model},
+            "all": {"model": {}},
+        },
+    )
+    status = {row["analysis"]: row["status"] for row in found.rows("runs")}
+    assert status == {"pair": "one_cluster", "all": "ok"}
+    sizes = {row["kind"]: row["target_rows"] for row in found.rows("adjustments")}
+    assert sizes["matching"] == 1
+    for row in found.rows("restricted_means", analysis="pair", adjusted=True):
+        assert row["difference_lower"] is None
+    assert found.rows("estimates", analysis="all", role="main")[0]["hr"] > 0

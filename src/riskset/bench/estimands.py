@@ -3,7 +3,7 @@
 import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -12,25 +12,27 @@ from riskset.bench.experiment import WorkExperiment, dots
 from riskset.bench.record import BenchmarkRecord
 from riskset.bench.rows import Asked, values
 from riskset.bench.works import ESTIMANDS, ChosenWork
-from riskset.cohort.coarsening import coarsen
-from riskset.cohort.matching import match
+from riskset.cohort.adjustments.coarsening import coarsen
+from riskset.cohort.adjustments.matching import match
+from riskset.cohort.adjustments.weighting import weight
+from riskset.cohort.arms.augmented_estimates import doubly_robust
+from riskset.cohort.arms.restricted_means import restricted_mean as arm_restricted_mean
 from riskset.cohort.population import Population
-from riskset.cohort.restricted_means import restricted_mean as arm_restricted_mean
-from riskset.cohort.weighting import weight
 from riskset.curves.comparison import logrank_test
 from riskset.curves.kaplan_meier import kaplan_meier
 from riskset.curves.max_combo import max_combo_test
 from riskset.curves.pairwise import PairwiseTests, pairwise_logrank_test
 from riskset.curves.restricted_mean import restricted_mean
 from riskset.data.frame import data_frame
-from riskset.data.histories import LastValue
-from riskset.data.history_merge import merge_histories
-from riskset.data.landmark import landmark
 from riskset.data.outcome import Surv
-from riskset.data.splitting import split
+from riskset.data.start_stop.histories import LastValue
+from riskset.data.start_stop.history_merge import merge_histories
+from riskset.data.start_stop.landmark import landmark
+from riskset.data.start_stop.splitting import split
 from riskset.estimators.cause_specific import CauseSpecificCox
 from riskset.estimators.cox import Cox
 from riskset.estimators.finegray import FineGray
+from riskset.estimators.frailty import CoxFrailty
 from riskset.plot.timings import Figure
 
 __all__ = ["ESTIMAND_VALUES", "Estimands"]
@@ -44,6 +46,7 @@ N_GROUPS = 4
 N_STRATA = 50
 ROWS_OF_CLUSTER = 2
 ROWS_OF_SET = 5
+ROWS_OF_HOSPITAL = 10
 N_CUTS = 10
 RECORDS_OF_PERSON = 3
 
@@ -141,6 +144,18 @@ class DrawnRows:
         return np.arange(self.n) // ROWS_OF_SET
 
     @property
+    def hospital(self) -> Index:
+        """Clusters of ten rows with a common frailty."""
+        return np.arange(self.n) // ROWS_OF_HOSPITAL
+
+    @property
+    def y_of_hospitals(self) -> AnyArray:
+        """One kind of event, whose time has the frailty of a hospital with the variance 0.5."""
+        rng = np.random.default_rng(self.n)
+        frailty = rng.gamma(2.0, 0.5, self.n // ROWS_OF_HOSPITAL + 1)[self.hospital]
+        return Surv(self.time / frailty, self.has_event)
+
+    @property
     def people(self) -> Population:
         """With their true propensity scores."""
         return Population(self.treatment, self.score)
@@ -231,6 +246,17 @@ def _arm_means(rows: DrawnRows) -> Asked:
         return np.array([part[0, 0] for part in parts])
 
     return rows.asked(means)
+
+
+def _doubly_robust(rows: DrawnRows) -> Asked:
+    people, y, x, horizon = rows.people, rows.y, rows.x, rows.horizon
+
+    def risks() -> Rows:
+        found = doubly_robust(y, people, x, horizon)
+        parts = (found.difference, found.difference_lower, found.difference_upper)
+        return np.array([part[0, 0] for part in parts])
+
+    return rows.asked(risks, **rows.columns)
 
 
 def _test(test: Callable[..., Any], group: str, **names: str) -> AskedOfRows:
@@ -338,6 +364,22 @@ def _firth(rows: DrawnRows) -> Asked:
     return rows.asked(lambda: np.asarray(Cox(firth=True).fit(x, y).coef_[:2]))
 
 
+def _frailty(kind: Literal["gamma", "lognormal"]) -> AskedOfRows:
+    """With its variance estimated; the numbers are two coefficients and the variance."""
+
+    def ask(rows: DrawnRows) -> Asked:
+        x, y, hospital = rows.x, rows.y_of_hospitals, rows.hospital
+
+        def fitted() -> Rows:
+            model = CoxFrailty(kind).fit(x, y, cluster=hospital)
+            return np.array([*model.coef_[:2], model.frailty_variance_])
+
+        arrays = {"time": y["time"], "cluster": hospital.astype(np.int32)}
+        return rows.asked(fitted, **arrays, **rows.columns)
+
+    return ask
+
+
 def _adjusted(adjust: Callable[[DrawnRows, Any], Any]) -> AskedOfRows:
     """An adjustment; the number is the sum of its weights."""
 
@@ -361,6 +403,7 @@ ESTIMAND_VALUES: Mapping[str, AskedOfRows] = {
     "mean-weights": _means(weight="weight"),
     "mean-clusters": _means(cluster="cluster"),
     "mean-arms": _arm_means,
+    "doubly-robust": _doubly_robust,
     "logrank": _test(logrank_test, "group"),
     "logrank-robust": _test(logrank_test, "group", weight="weight"),
     "logrank-strata": _test(logrank_test, "group", strata="stratum"),
@@ -374,6 +417,8 @@ ESTIMAND_VALUES: Mapping[str, AskedOfRows] = {
     "finegray-late": _late_entry,
     "exact-ties": _exact_ties,
     "firth": _firth,
+    "frailty-gamma": _frailty("gamma"),
+    "frailty-lognormal": _frailty("lognormal"),
     "match-replacement": _adjusted(lambda _, p: match(p, replacement=True)),
     "match-full": _adjusted(lambda _, p: match(p, method="full")),
     "coarsen": _adjusted(

@@ -129,6 +129,7 @@ PEERS: Mapping[str, Peer] = {
             "merge",
             "finegray-late",
             "exact-ties",
+            "frailty-gamma",
         ),
         is_sparse=False,
     ),

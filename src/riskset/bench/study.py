@@ -17,11 +17,11 @@ from riskset.bench.cohort import COLUMNS, DENSITY, ROWS
 from riskset.bench.experiment import ProgressCall
 from riskset.bench.measure import measure, processor
 from riskset.bench.record import BenchmarkRecord
-from riskset.cohort.covariate_balance import balance
-from riskset.cohort.matching import match
-from riskset.cohort.overlap import auc
+from riskset.cohort.adjustments.matching import match
+from riskset.cohort.covariates.covariate_balance import balance
 from riskset.cohort.population import Population
-from riskset.cohort.propensity_model import propensity_score
+from riskset.cohort.propensity.overlap import auc
+from riskset.cohort.propensity.propensity_model import propensity_score
 from riskset.data.column_statistics import entry_counts
 from riskset.data.design import Design
 from riskset.plot.timings import Figure, time_bars

@@ -3,13 +3,19 @@
 import time as clock
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from riskset._errors import InputError
 from riskset._types import AnyArray
 from riskset.cli.crossval_options import CrossValidationOptions, as_typed
 from riskset.cli.input_options import ColumnOptions, PatientsFile, TableOptions
 from riskset.cli.interval_options import BootstrapOptions, IntervalOptions
-from riskset.cli.model_options import ComputeOptions, ModelOptions, PenaltyOptions
+from riskset.cli.model_options import (
+    ComputeOptions,
+    FrailtyOptions,
+    ModelOptions,
+    PenaltyOptions,
+)
 from riskset.cli.options import RESULT, grouped, option
 from riskset.cli.predict import parsed_times
 from riskset.cli.summary import print_fit, print_written
@@ -54,6 +60,7 @@ def fit(
     columns: ColumnOptions,
     tables: TableOptions,
     model: ModelOptions,
+    frailty: FrailtyOptions,
     penalty: PenaltyOptions,
     crossval: CrossValidationOptions,
     intervals: IntervalOptions,
@@ -71,8 +78,10 @@ def fit(
     from riskset.cli.pictures import draw_bootstrap, draw_cross_validation, draw_fit, draw_profile
     from riskset.estimators.saving import write_fit
 
+    frailty.check(model, compute, _beside_frailties(penalty, crossval, intervals, files))
     penalty.check(crossval.cv)
     intervals.check_penalty(penalty.penalty)
+    model.check_likelihood(penalty.penalty, intervals.interval)
     is_resampled = intervals.interval == "bootstrap"
     crossval.check(
         penalty.n_given,
@@ -93,10 +102,14 @@ def fit(
         penalty.at_strength(1.0).without_strength() if crossval.cv else next(iter(penalties), None)
     )
     intervals.check_names(data.design, kind)
-    estimator = model.estimator(kind, compute)
-    if crossval.cv:
-        estimator = crossval.estimator(estimator, penalties, labels, bootstrap)
-    fitted = estimator.fit(data)
+    fitted: Any
+    if frailty.frailty is not None:
+        fitted = frailty.estimator(model, compute).fit(data)
+    else:
+        estimator = model.estimator(kind, compute)
+        if crossval.cv:
+            estimator = crossval.estimator(estimator, penalties, labels, bootstrap)
+        fitted = estimator.fit(data)
     if crossval.cv:
         as_typed(fitted, lambda best: penalty.spelled(best, penalties))
     began = clock.perf_counter()
@@ -116,3 +129,18 @@ def fit(
     if not compute.quiet:
         print_fit(patients.name, data, fitted, bounds, seconds)
         print_written(files.out, files.plot)
+
+
+def _beside_frailties(
+    penalty: PenaltyOptions,
+    crossval: CrossValidationOptions,
+    intervals: IntervalOptions,
+    files: FitFiles,
+) -> dict[str, bool]:
+    """Options that a model with frailties does not have, and whether they were given."""
+    return {
+        f"--penalty {penalty.penalty}": penalty.penalty != "none",
+        "--cv": crossval.cv,
+        f"--interval {intervals.interval}": intervals.interval not in (None, "wald"),
+        "--interval-times": files.interval_times is not None,
+    }

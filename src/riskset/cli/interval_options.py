@@ -168,4 +168,7 @@ class IntervalOptions:
         if self.interval == "bootstrap":
             resamples = bootstrap.of(model, self.parameter or None)
             return resamples.interval(self.level, bootstrap.type), resamples
-        return model.confidence_interval(**chosen(self)), None
+        options = chosen(self)
+        if not self.penalized:  # which a model without penalties does not know
+            del options["penalized"]
+        return model.confidence_interval(**options), None

@@ -17,13 +17,16 @@ from riskset._errors import InputError, RisksetError
 from riskset._messages import spoken
 from riskset._version import __version__
 from riskset.cli.bench import bench
+from riskset.cli.bias import bias
 from riskset.cli.curves import curves
 from riskset.cli.demo import demo
 from riskset.cli.federate import federate
 from riskset.cli.fit import fit
 from riskset.cli.info import info
+from riskset.cli.kernel_compilation import compile_kernels
 from riskset.cli.network import network
 from riskset.cli.path import path
+from riskset.cli.power import power
 from riskset.cli.predict import predict
 from riskset.cli.simulate import simulate
 from riskset.cli.study import study
@@ -40,8 +43,9 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     context_settings={"help_option_names": ["--help", "-h"]},
 )
-for command in (fit, path, predict, curves, simulate, demo, info):
+for command in (fit, path, predict, curves, power, bias, simulate, demo, info):
     app.command()(command)
+app.command("compile")(compile_kernels)
 app.add_typer(study, name="study")
 app.add_typer(network, name="network")
 app.add_typer(federate, name="federate")

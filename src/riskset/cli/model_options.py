@@ -1,7 +1,7 @@
 """The options that say which model a command fits, how, and with which penalty."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -12,7 +12,14 @@ from riskset.cli.options import MODEL, PENALTY, RESULT, RUN, chosen, given, opti
 if TYPE_CHECKING:
     from riskset.model.penalty import Penalty
 
-__all__ = ["ComputeOptions", "ModelOptions", "PenaltyOptions", "PenaltyShapeOptions", "as_cause"]
+__all__ = [
+    "ComputeOptions",
+    "FrailtyOptions",
+    "ModelOptions",
+    "PenaltyOptions",
+    "PenaltyShapeOptions",
+    "as_cause",
+]
 
 SCALES = ("strength", "variance", "glmnet_lambda")
 """Options that give the strength of a penalty, each on its own scale."""
@@ -24,6 +31,23 @@ def as_cause(text: str | None) -> Any:
         return None if text is None else int(text)
     except ValueError:
         return text
+
+
+def numbers_by_name(option: str, texts: Sequence[str] | None) -> Iterator[tuple[str, float]]:
+    """The names and numbers of an option ``NAME=VALUE`` that may be repeated."""
+    for text in texts or ():
+        # From the right, because a level of a category has an equals sign in its name.
+        name, separator, value = text.rpartition("=")
+        try:
+            if not separator:
+                raise ValueError
+            number = float(value)
+        except ValueError:
+            raise InputError(
+                f"{option} must be NAME=VALUE with a number, but it is {text!r}.",
+                hint=f"for example {option} age=0.5.",
+            ) from None
+        yield name, number
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,6 +101,12 @@ class ModelOptions:
     ties: Literal["breslow", "efron", "exact"] = option(
         "Treat tied event times by this method.", "breslow", panel=MODEL
     )
+    firth: bool = option(
+        "Maximise Firth's penalised likelihood, whose estimate is finite also where that of the "
+        "likelihood is infinite.",
+        False,
+        panel=MODEL,
+    )
     censoring_ties: Literal["crr", "finegray"] | None = option(
         "finegray: treat censorings at event times as crr in R (default), or as in Fine and "
         "Gray's paper.",
@@ -97,15 +127,43 @@ class ModelOptions:
         "person is not censored where one row ends and the next begins.",
         panel=MODEL,
     )
+    fixed: list[str] | None = option(
+        "Fix the coefficient of a covariate at a value, such as age=0.05. May be repeated.",
+        metavar="NAME=VALUE",
+        panel=MODEL,
+    )
 
     def __post_init__(self) -> None:
         options = given(self, "censoring_ties", "censoring_group", "censoring_beyond", "person")
+        self._held()
         if self.model == "cox":
             require(options, "--model finegray", "leave it out.")
+            if self.firth and self.ties == "exact":
+                raise InputError(
+                    "--firth and --ties exact were both given.", hint="use --ties efron."
+                )
         elif self.ties != "breslow":
             raise InputError(
                 f"--ties {self.ties} needs --model cox.",
                 hint="Fine and Gray's model treats tied events by Breslow's method.",
+            )
+        else:
+            require(given(self, "firth"), "--model cox", "leave it out.")
+
+    def check_likelihood(self, penalty: str, interval: str | None = None) -> None:
+        """Refuse what a likelihood that is not a sum over rows does not have, before reading."""
+        words = "--firth" if self.firth else "--ties exact" if self.ties == "exact" else None
+        if words is None:
+            return
+        if self.firth and penalty != "none":
+            raise InputError(
+                f"--firth cannot be combined with --penalty {penalty}.",
+                hint="leave out one of them.",
+            )
+        if interval in ("robust", "bootstrap"):
+            raise InputError(
+                f"--interval {interval} is not available for {words}.",
+                hint="use --interval profile, or wald.",
             )
 
     def estimator(
@@ -116,10 +174,68 @@ class ModelOptions:
         options |= {"cause": as_cause(self.cause)} if self.cause is not None else {}
         del options["model"]
         options.pop("censoring_group", None)  # it is a column of the data
+        options["fixed"] = self._held()
         if self.model == "cox":
             return rs.Cox(penalty, **options)
-        del options["ties"]
+        del options["ties"], options["firth"]
         return rs.FineGray(penalty, **options)
+
+    def _held(self) -> dict[str, float] | None:
+        held: dict[str, float] = {}
+        for name, number in numbers_by_name("--fixed", self.fixed):
+            if name in held:
+                raise InputError(
+                    f"the coefficient of {name!r} was fixed twice.",
+                    hint="give --fixed once for each covariate.",
+                )
+            held[name] = number
+        return held or None
+
+
+@dataclass(frozen=True, kw_only=True)
+class FrailtyOptions:
+    """Shared frailties of clusters, if they are asked for."""
+
+    frailty: Literal["gamma", "lognormal"] | None = option(
+        "cox: give the rows of each --cluster a common frailty, drawn from this distribution.",
+        panel=MODEL,
+    )
+    frailty_variance: float | None = option(
+        "frailty: fix the variance at this value (default: estimate it).", metavar="V", panel=MODEL
+    )
+    frailty_method: Literal["ml", "reml"] | None = option(
+        "frailty: estimate the variance by maximum likelihood (ml, the default) or, for lognormal, "
+        "by restricted maximum likelihood (reml), as R's coxph.",
+        panel=MODEL,
+    )
+
+    def __post_init__(self) -> None:
+        if self.frailty is None:
+            require(given(self, "frailty_variance", "frailty_method"), "--frailty")
+
+    def check(self, model: ModelOptions, compute: ComputeOptions, others: dict[str, bool]) -> None:
+        """Refuse what a model with frailties does not have; `others` by option, if it was given."""
+        if self.frailty is None:
+            return
+        refused = {
+            "--model finegray": model.model != "cox",
+            "--ties exact": model.ties == "exact",
+            "--solver ccd": compute.solver != "newton",
+            "--device cuda": compute.device == "cuda",
+            "--fixed": bool(model.fixed),
+            "--firth": model.firth,
+        }
+        for name, is_given in (refused | others).items():
+            if is_given:
+                raise InputError(
+                    f"--frailty cannot be combined with {name}.", hint="leave one of them out."
+                )
+
+    def estimator(self, model: ModelOptions, compute: ComputeOptions) -> "rs.CoxFrailty":
+        """An estimator with these options."""
+        options = chosen(self) | compute.arguments() | {"ties": model.ties}
+        del options["solver"]
+        return rs.CoxFrailty(cause=as_cause(model.cause), **options)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -190,18 +306,7 @@ class PenaltyShapeOptions:
 
     def _factors(self) -> dict[str | int, float] | None:
         factors: dict[str | int, float] = {}
-        for text in self.factor or ():
-            # From the right, because a level of a category has an equals sign in its name.
-            name, separator, value = text.rpartition("=")
-            try:
-                if not separator:
-                    raise ValueError
-                number = float(value)
-            except ValueError:
-                raise InputError(
-                    f"--factor must be NAME=VALUE with a number, but it is {text!r}.",
-                    hint="for example --factor age=0.5.",
-                ) from None
+        for name, number in numbers_by_name("--factor", self.factor):
             if name in factors or name in (self.unpenalized or ()):
                 raise InputError(
                     f"the penalty of {name!r} was given twice.",

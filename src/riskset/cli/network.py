@@ -56,7 +56,9 @@ def meta(
     and the report network.html.
     """
     # Here, because it brings SciPy, which `riskset --help` does not wait for.
+    from riskset.cohort.effects.effect_scale import effect_name
     from riskset.network import meta as pool
+    from riskset.network.effect_words import models_of
 
     priors = tuple(_number(word) for word in prior_sd.split(","))
     named = [_named(one) for one in sites]
@@ -64,6 +66,7 @@ def meta(
     found.save(out)
     _show(found)
     table = facts()
+    table.add_row("effect", effect_name(models_of(found, found.keys())))
     table.add_row("sites", short(", ".join(site.name for site in found.sites), 200))
     table.add_row("results", short(str(out), 200))
     table.add_row("report", short(str(out / "network.html"), 200))

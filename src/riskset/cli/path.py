@@ -52,6 +52,7 @@ def path(
     """
     if shape.penalty == "none":
         raise InputError("a path needs a penalty.", hint="choose --penalty l1, l2 or elasticnet.")
+    model.check_likelihood(shape.penalty)
     if options.out is not None:
         check_target(options.out, suffixes=TABLE_SUFFIXES, inputs=tables.inputs(patients))
     check_folder(options.plot)

@@ -40,13 +40,15 @@ REACH = 3.0
 
 
 def draw_fit(
-    folder: Path, model: "rs.Cox | rs.FineGray", interval: ConfidenceInterval | None
+    folder: Path,
+    model: "rs.Cox | rs.FineGray | rs.CoxFrailty",
+    interval: ConfidenceInterval | None,
 ) -> None:
     """Curves over time, and ``hazard_ratios.png`` where there are intervals.
 
     The curves are ``survival.png``, or ``cumulative_incidence.png`` of a Fine-Gray fit.
     """
-    is_cox = isinstance(model, rs.Cox)
+    is_cox = not isinstance(model, rs.FineGray)
     name = "survival.png" if is_cox else "cumulative_incidence.png"
     if model.n_strata_ > MAX_CURVES:
         warn(
@@ -76,7 +78,7 @@ def draw_fit(
             _save(folder, "hazard_ratios.png", forest(model, interval=chosen))
 
 
-def _curves(model: "rs.Cox | rs.FineGray", *, is_cox: bool) -> Axes:
+def _curves(model: "rs.Cox | rs.FineGray | rs.CoxFrailty", *, is_cox: bool) -> Axes:
     """Survival or incidence in each stratum of a row with the median linear predictor."""
     baseline = model._fitted.baseline
     labels = list(baseline.strata)

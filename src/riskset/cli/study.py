@@ -39,7 +39,7 @@ DIAGNOSTICS = {
     "balance": "largest standardised difference after adjustment",
     "shared_balance": "largest standardised difference in the shared balance",
     "equipoise": "share of people in equipoise",
-    "mdrr": "smallest detectable hazard ratio",
+    "mdrr": "smallest detectable {ratio}",
     "ease": "expected absolute systematic error",
     "generalisability": "largest difference between all and those analysed",
 }
@@ -56,7 +56,7 @@ FILE = typer.Argument(metavar="STUDY", help="Specification of the study, in YAML
 def _spoken(surface: Surface | None = None) -> Iterator[None]:
     """Errors that name keys of the specification, or options."""
     # Here, because it brings NumPy, which `riskset --help` does not wait for.
-    from riskset.study.keys import KEYS
+    from riskset.study.specification.keys import KEYS
 
     try:
         yield
@@ -361,13 +361,17 @@ def example(
 
 def show_estimates(results: "rs.study.StudyResults") -> None:
     """The main estimates of a study as a table."""
+    # Here, because it brings NumPy, which `riskset --help` does not wait for.
+    from riskset.cohort.effects.effect_scale import effect_name
+
     runs = [run for run in results.rows("runs") if run["outcome_kind"] == "outcome"]
     main = {_names(row): row for row in results.rows("estimates", role="main")}
     table = plain_table()
     several = len({(run["target"], run["comparator"]) for run in runs}) > 1
     for title in (["comparison"] if several else []) + ["outcome", "analysis"]:
         table.add_column(title)
-    for title in ("outcomes", "hazard ratio", "95% interval", "p"):
+    shown = {main[_names(run)]["model"] for run in runs[:MAX_LINES] if _names(run) in main}
+    for title in ("outcomes", effect_name(shown), "95% interval", "p"):
         table.add_column(title, justify="right", no_wrap=True)
     reasons = []
     for run in runs[:MAX_LINES]:
@@ -401,14 +405,25 @@ def _why(results: "rs.study.StudyResults", run: dict[str, Any]) -> str | None:
     is_shared = run["shared_adjustment"] == run["adjustment"]
     if is_shared and any(row["name"] == "balance" for row in checks):  # both say the same
         checks = [row for row in checks if row["name"] != "shared_balance"]
-    return f"withheld, because the {'; the '.join(map(_failure, checks))}."
+    failures = [_failure(row, _ratio_of(results, run)) for row in checks]
+    return f"withheld, because the {'; the '.join(failures)}."
 
 
-def _failure(check: dict[str, Any]) -> str:
+def _ratio_of(results: "rs.study.StudyResults", run: dict[str, Any]) -> str:
+    """The name of the effect of a run, such as "hazard ratio"."""
+    # Here, as above.
+    from riskset.cohort.effects.effect_scale import effect_name
+
+    rows = results.rows("estimates", **_columns(run), role="main")
+    return effect_name(row["model"] for row in rows)
+
+
+def _failure(check: dict[str, Any], ratio: str) -> str:
     """What a failed diagnostic is, without its value if small counts hide that."""
     value = check["value"]
     shown = "beyond its limit" if value is None else plain_number(value, 3)
-    return f"{DIAGNOSTICS[check['name']]} is {shown} (limit {plain_number(check['limit'], 3)})"
+    what = DIAGNOSTICS[check["name"]].format(ratio=ratio)
+    return f"{what} is {shown} (limit {plain_number(check['limit'], 3)})"
 
 
 def _columns(run: dict[str, Any]) -> dict[str, str]:

@@ -24,6 +24,7 @@ MAX_ROWS = 20
 MIN_NAME, MAX_NAME = 9, 26
 UNDEFINED = "-"
 NOT_ESTIMATED = "not estimated"
+FIXED = "fixed"
 MAX_BASES = 6
 # Codes of notes that the fit has given as warnings, and of those that are counts.
 WARNED = ("infinite", "max_iter", "not_estimable", "undecided", "collinear", "near_ties")
@@ -39,7 +40,7 @@ LEFT_OUT = {
 def print_fit(
     source: str,
     data: "rs.Dataset",
-    model: "rs.Cox | rs.FineGray",
+    model: "rs.Cox | rs.FineGray | rs.CoxFrailty",
     interval: "ConfidenceInterval | None",
     seconds: Mapping[str, float],
 ) -> None:
@@ -61,10 +62,14 @@ def print_fit(
             f"{counted(tried.repeats.size, 'replicate')}, relative KKT residual "
             f"at most {tried.largest_kkt:.1e} (tolerance {model.tol_replicates:.0e})",
         )
+    elif isinstance(model, rs.CoxFrailty):
+        _add_frailties(table, model)
     elif model.penalty is not None:
         table.add_row("penalty", f"l1 = {model.penalty.l1:g}, l2 = {model.penalty.l2:g}")
     kept = f", {n_kept:,} with a coefficient other than 0" if n_kept < n_features else ""
-    table.add_row("covariates", f"{n_features:,}{kept}")
+    n_fixed = int(np.count_nonzero(model._is_fixed))
+    fixed = f", {n_fixed:,} fixed" if n_fixed else ""
+    table.add_row("covariates", f"{n_features:,}{kept}{fixed}")
     add_left_out(table, data, model.covariates_, model.n_dropped_)
     table.add_row(
         "log likelihood",
@@ -118,18 +123,37 @@ def _add_notes(table: Table, notes: Sequence[Note], said: Sequence[str]) -> None
             table.add_row("note", escape(spoken(note.message, COMMAND_LINE)))
 
 
-def _model(model: "rs.Cox | rs.FineGray") -> str:
-    if not isinstance(model, rs.Cox):
+def _add_frailties(table: Table, model: "rs.CoxFrailty") -> None:
+    """The variance of the frailties, and the test that it is 0."""
+    test = model.frailty_test_
+    tested = "" if np.isnan(test.statistic) else f", p = {test.p_value:.2g} against 0"
+    table.add_row(
+        "frailties",
+        f"{model.frailty} of {counted(model.n_clusters_, 'cluster')}: variance "
+        f"{plain_number(model.frailty_variance_)}{tested}; {model.df_:,.1f} degrees of freedom",
+    )
+    table.add_row("integrated", f"log likelihood {model.integrated_log_likelihood_:,.4f}")
+
+
+def _model(model: "rs.Cox | rs.FineGray | rs.CoxFrailty") -> str:
+    if isinstance(model, rs.FineGray):
         ties = f"Breslow ties, censoring ties as {model.censoring_ties}"
         return escape(f"Fine-Gray, cause {model.cause!r}, {ties}")
     cause = "" if model.cause is None else f", cause {model.cause!r}, other causes censored"
-    return escape(f"Cox, {model.ties.title()} ties{cause}")
+    is_firth = isinstance(model, rs.Cox) and model.firth
+    firth = ", Firth's penalised likelihood" if is_firth else ""
+    return escape(f"Cox, {model.ties.title()} ties{firth}{cause}")
 
 
-def _coefficients(model: "rs.Cox | rs.FineGray", interval: "ConfidenceInterval | None") -> Table:
+def _coefficients(
+    model: "rs.Cox | rs.FineGray | rs.CoxFrailty", interval: "ConfidenceInterval | None"
+) -> Table:
     """The coefficients that are not 0; if there are many, those that stand out most, by size."""
-    error, is_robust = None, model.is_robust_
-    if not model._is_penalized:
+    error, is_robust = None, False
+    if isinstance(model, rs.CoxFrailty):
+        error = model.standard_error_
+    elif not model._is_penalized:
+        is_robust = model.is_robust_
         # Beside an interval stands the error that it is made of.
         is_robust = is_robust if interval is None else interval.method == "robust"
         error = model.robust_standard_error_ if is_robust else model.standard_error_
@@ -141,7 +165,7 @@ def _coefficients(model: "rs.Cox | rs.FineGray", interval: "ConfidenceInterval |
     if interval is not None:
         titles.append(f"{100 * interval.level:g}% interval")
     rows: list[tuple[str, list[str]]] = []
-    lost = model._not_estimated
+    lost, held = model._not_estimated, model._is_fixed
     labels = model._columns.labels.texts(model.covariates_)
     for j in _shown(model, error, () if interval is None else interval.names):
         name = model.covariates_[j]
@@ -149,7 +173,7 @@ def _coefficients(model: "rs.Cox | rs.FineGray", interval: "ConfidenceInterval |
         if lost[j]:
             row = ["", NOT_ESTIMATED]
         if error is not None:
-            row.append(plain_number(error[j]))
+            row.append(FIXED if held[j] else plain_number(error[j]))
         if interval is not None and name in interval.bounds:
             lower, upper = interval.bounds[name]
             is_defined = lower <= upper
@@ -168,7 +192,9 @@ def _coefficients(model: "rs.Cox | rs.FineGray", interval: "ConfidenceInterval |
     return table
 
 
-def _shown(model: "rs.Cox | rs.FineGray", error: Features | None, asked: Sequence[str]) -> Index:
+def _shown(
+    model: "rs.Cox | rs.FineGray | rs.CoxFrailty", error: Features | None, asked: Sequence[str]
+) -> Index:
     """Columns to print: all in their order, or the unpenalised ones, then the largest."""
     coef = model.coef_
     # A penalty may hold one at 0 whose interval was asked for.

@@ -4,74 +4,91 @@ Each function takes a `Population`, or the result of an earlier step. Adjustment
 `Adjustment`, whose weights apply to balance, curves and models.
 """
 
-from riskset.cohort.adjustment import Adjustment, Step, restrict
-from riskset.cohort.artificial_censoring import DeviationWeights, censoring_weights
-from riskset.cohort.attrition_table import Attrition, attrition
-from riskset.cohort.baseline_table import Table1, table1
-from riskset.cohort.calibration import CalibratedEstimates, Controls, calibrate
-from riskset.cohort.censoring_model import DeviationModel
-from riskset.cohort.censoring_settings import CensoringModel
-from riskset.cohort.coarsening import coarsen
-from riskset.cohort.covariate_balance import Balance, balance
-from riskset.cohort.covariate_filter import TidyInfo, tidy
-from riskset.cohort.curves import ArmCurves, gray, incidence, survival
-from riskset.cohort.deviations import censor_deviations, clone
+from riskset.cohort.adjustments.adjustment import Adjustment, Step, restrict
+from riskset.cohort.adjustments.adjustment_settings import (
+    Coarsen,
+    Match,
+    SeveralTreatments,
+    Stratify,
+    Trim,
+    Weight,
+)
+from riskset.cohort.adjustments.attrition_table import Attrition, attrition
+from riskset.cohort.adjustments.coarsening import coarsen
+from riskset.cohort.adjustments.matching import match
+from riskset.cohort.adjustments.several_treatments import TreatmentWeights, weight_treatments
+from riskset.cohort.adjustments.stratification import stratify
+from riskset.cohort.adjustments.trimming import trim
+from riskset.cohort.adjustments.weighting import weight
+from riskset.cohort.arms.augmented_estimates import DoublyRobustEstimates, doubly_robust
+from riskset.cohort.arms.curves import ArmCurves, gray, incidence, survival
+from riskset.cohort.arms.restricted_means import ArmRestrictedMeans, restricted_mean
+from riskset.cohort.arms.risks import RiskDifference, risk_difference
+from riskset.cohort.arms.standardization import StandardizedEstimates, standardize
+from riskset.cohort.bias.calibration import CalibratedEstimates, Controls, calibrate
+from riskset.cohort.bias.control_bounds import BiasBounds, bias_bounds
+from riskset.cohort.bias.e_values import EValue, e_value
+from riskset.cohort.bias.empirical_null.fit import Null, fit_null_profiles
+from riskset.cohort.bias.empirical_null.posterior import NullPosterior
+from riskset.cohort.bias.empirical_null.regression import ErrorModel
+from riskset.cohort.bias.empirical_null.regression_posterior import ErrorPosterior
+from riskset.cohort.bias.risk_ratios import RiskRatio
+from riskset.cohort.bias.unmeasured_confounder import (
+    ConfounderAdjusted,
+    TippingPoints,
+    adjust_for_confounder,
+    covariate_strengths,
+    tipping_points,
+)
+from riskset.cohort.covariates.baseline_table import Table1, table1
+from riskset.cohort.covariates.covariate_balance import Balance, balance
+from riskset.cohort.covariates.covariate_filter import TidyInfo, tidy
 from riskset.cohort.diagnostics import Diagnostic, Diagnostics, diagnose
-from riskset.cohort.e_values import EValue, e_value
-from riskset.cohort.empirical_null.fit import Null, fit_null_profiles
-from riskset.cohort.empirical_null.posterior import NullPosterior
-from riskset.cohort.empirical_null.regression import ErrorModel
-from riskset.cohort.empirical_null.regression_posterior import ErrorPosterior
-from riskset.cohort.estimate import Estimate, LikelihoodProfile, Subgroup
-from riskset.cohort.matching import match
-from riskset.cohort.outcome_model import fit_outcome
+from riskset.cohort.effects.estimate import Estimate, LikelihoodProfile, Subgroup
+from riskset.cohort.effects.outcome_model import fit_outcome
+from riskset.cohort.effects.time_effect import TimeEffect
 from riskset.cohort.outcomes import followup
-from riskset.cohort.overlap import Discrimination, auc, equipoise, preference_score
-from riskset.cohort.per_protocol import fit_per_protocol
-from riskset.cohort.population import Population
-from riskset.cohort.propensity_model import propensity_score
-from riskset.cohort.propensity_result import PropensityScore
-from riskset.cohort.reporting import report
-from riskset.cohort.restricted_means import ArmRestrictedMeans, restricted_mean
-from riskset.cohort.risks import RiskDifference, risk_difference
-from riskset.cohort.sample_size import (
-    RequiredPeople,
+from riskset.cohort.planning.sample_size import (
+    ConstantHazards,
+    PoweredTest,
+    RatioTest,
+    StudyDesign,
     event_probability,
     expected_se,
     mdrr,
     power,
     required_events,
-    required_people,
 )
+from riskset.cohort.planning.study_plan import StudyPlan, plan_study, required_people
+from riskset.cohort.population import Population
+from riskset.cohort.propensity.overlap import Discrimination, auc, equipoise, preference_score
+from riskset.cohort.propensity.propensity_model import propensity_score
+from riskset.cohort.propensity.propensity_result import PropensityScore
+from riskset.cohort.protocol.artificial_censoring import DeviationWeights, censoring_weights
+from riskset.cohort.protocol.censoring_model import DeviationModel
+from riskset.cohort.protocol.censoring_settings import CensoringModel
+from riskset.cohort.protocol.deviations import censor_deviations, clone
+from riskset.cohort.protocol.per_protocol import fit_per_protocol
+from riskset.cohort.reporting import report
 from riskset.cohort.saving import load, save
 from riskset.cohort.settings import (
     BalanceOptions,
-    Coarsen,
     DiagnosticLimits,
-    Match,
     OutcomeModel,
     PropensityModel,
-    SeveralTreatments,
-    Stratify,
     Table1Options,
     Tidy,
-    Trim,
-    Weight,
 )
-from riskset.cohort.several_treatments import TreatmentWeights, weight_treatments
 from riskset.cohort.sharing import (
     share_balance,
     share_curves,
     share_estimate,
     share_restricted_means,
     share_risks,
+    share_standardized,
     share_subgroups,
     share_table1,
 )
-from riskset.cohort.standardization import StandardizedEstimates, standardize
-from riskset.cohort.stratification import stratify
-from riskset.cohort.trimming import trim
-from riskset.cohort.weighting import weight
 from riskset.disclosure.small_cells import hide_small
 
 __all__ = [
@@ -81,9 +98,11 @@ __all__ = [
     "Attrition",
     "Balance",
     "BalanceOptions",
+    "BiasBounds",
     "CalibratedEstimates",
     "CensoringModel",
     "Coarsen",
+    "ConfounderAdjusted",
     "Controls",
     "Diagnostic",
     "DeviationModel",
@@ -91,6 +110,7 @@ __all__ = [
     "DiagnosticLimits",
     "Diagnostics",
     "Discrimination",
+    "DoublyRobustEstimates",
     "EValue",
     "ErrorModel",
     "ErrorPosterior",
@@ -103,29 +123,40 @@ __all__ = [
     "Population",
     "PropensityModel",
     "PropensityScore",
-    "RequiredPeople",
+    "PoweredTest",
+    "RatioTest",
+    "ConstantHazards",
+    "StudyDesign",
     "RiskDifference",
+    "RiskRatio",
     "SeveralTreatments",
     "StandardizedEstimates",
     "Step",
     "Stratify",
+    "StudyPlan",
     "Subgroup",
     "Table1",
     "Table1Options",
     "Tidy",
     "TidyInfo",
+    "TimeEffect",
+    "TippingPoints",
     "TreatmentWeights",
     "Trim",
     "Weight",
+    "adjust_for_confounder",
     "attrition",
     "auc",
     "balance",
+    "bias_bounds",
     "calibrate",
     "censor_deviations",
     "censoring_weights",
     "clone",
     "coarsen",
+    "covariate_strengths",
     "diagnose",
+    "doubly_robust",
     "e_value",
     "equipoise",
     "event_probability",
@@ -140,6 +171,7 @@ __all__ = [
     "load",
     "match",
     "mdrr",
+    "plan_study",
     "power",
     "preference_score",
     "propensity_score",
@@ -155,6 +187,7 @@ __all__ = [
     "share_estimate",
     "share_restricted_means",
     "share_risks",
+    "share_standardized",
     "share_subgroups",
     "share_table1",
     "standardize",
@@ -162,6 +195,7 @@ __all__ = [
     "survival",
     "table1",
     "tidy",
+    "tipping_points",
     "trim",
     "weight",
     "weight_treatments",

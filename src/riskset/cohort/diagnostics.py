@@ -9,7 +9,7 @@ import numpy as np
 from riskset._errors import InputError
 from riskset._keywords import takes
 from riskset._types import AnyArray
-from riskset.cohort.covariate_balance import Balance
+from riskset.cohort.covariates.covariate_balance import Balance
 from riskset.cohort.settings import DiagnosticLimits
 from riskset.data.frame import data_frame
 
@@ -74,7 +74,7 @@ class Diagnostics:
 
     @property
     def unblind_for_evidence_synthesis(self) -> bool:
-        """Whether no diagnostic failed, except perhaps the minimum detectable hazard ratio.
+        """Whether no diagnostic failed, except perhaps the minimum detectable ratio.
 
         A meta-analysis may use an estimate that is too imprecise to be read alone.
         """
@@ -160,7 +160,7 @@ def diagnose(
     equipoise : float, optional
         Proportion in equipoise. It passes if at least `min_equipoise`.
     mdrr : float, optional
-        Minimum detectable hazard ratio. It passes below `max_mdrr`.
+        Minimum detectable ratio. It passes below `max_mdrr`.
     ease : float, optional
         Expected absolute systematic error. It passes below `max_ease`.
     proportionality_p : float, optional

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from scipy.special import gammaincinv, ndtri
 
 from riskset._errors import CohortError, InputError, counted
+from riskset._messages import Value
 from riskset._time_units import DAYS_A_YEAR
-from riskset._types import Index, Rows, is_count
-from riskset.cohort.adjustment import Adjustment, People, start
+from riskset._types import AnyArray, Index, Rows, is_count
+from riskset.cohort.adjustments.adjustment import Adjustment, People, start
 from riskset.curves.followup import EVERYBODY, Followup
 from riskset.curves.life_table import LifeTable
 from riskset.curves.reverse_kaplan_meier import reverse_kaplan_meier
@@ -30,9 +31,13 @@ __all__ = [
     "as_status",
     "count_arms",
     "count_rows",
+    "first_gap",
     "followup",
     "poisson_interval",
 ]
+
+FROM_START = -1.0
+"""Entry of rows that are at risk at time 0, too."""
 
 SHARES = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
 
@@ -42,11 +47,15 @@ class Outcomes:
     """Follow-up of every row of a population (n,).
 
     Times are days at risk, including the first and the last; the status is 0 = censored, 1 =
-    outcome or 2 = competing event.
+    outcome or 2 = competing event. `entry` are the days after which rows come under observation;
+    None if all do at the start. `since` is that of the first of the rows of a person in an arm
+    that follow each other.
     """
 
     time: Rows
     status: Index
+    entry: Rows | None = None
+    since: Rows | None = None
 
     @classmethod
     def read(
@@ -56,12 +65,13 @@ class Outcomes:
         cause: int | str | None = None,
         *,
         only_time: bool = False,
+        allow_late: bool = False,
     ) -> "Outcomes":
         """Check `riskset.Surv(time, status)` of all rows of a population, which may have none.
 
         All events other than `cause` are competing. Without it, codes are 0, 1 = outcome and 2 =
         competing event, or there is only one label. With `only_time` the kind of event does not
-        matter. Errors have the code "BadOutcome".
+        matter, and with `allow_late` rows may have an entry. Errors have the code "BadOutcome".
         """
         if not adjustment.population.n_rows and isinstance(y, np.ndarray) and not y.size:
             return cls(np.zeros(0), np.zeros(0, dtype=np.int64))
@@ -84,13 +94,16 @@ class Outcomes:
                 "positive weight.",
                 hint="pass the outcome of everybody, before trimming and matching.",
             )
-        if rows.entry is not None:
+        if rows.entry is not None and not allow_late:
             raise CohortError(
                 "BadOutcome",
-                "`y` has late entries, but people of a cohort study are followed from day 1.",
+                "`y` has late entries, but this function needs people who are followed from the "
+                "start.",
                 hint="leave `entry` out.",
             )
+        entry = np.zeros(n) if rows.entry is None else rows.entry
         for bad, what, hint in (
+            (entry < 0, "entries must not be before the start", "let them be 0."),
             (rows.time <= 0, "times must be positive", "count the first day as 1."),
             (
                 rows.event > 2,
@@ -108,7 +121,58 @@ class Outcomes:
                     hint=hint,
                     details={"rows": np.flatnonzero(bad)[:3].tolist(), "count": count},
                 )
-        return cls(rows.time, rows.event)
+        if not (entry > 0).any():
+            return cls(rows.time, rows.event)
+        return cls(rows.time, rows.event, entry, _since(adjustment, rows.time, entry))
+
+    @property
+    def at_risk_after(self) -> Rows:
+        """Time after which each row is at risk (n,): of those from the start, one before it."""
+        if self.entry is None:
+            return np.full(self.time.size, FROM_START)
+        return np.where(self.entry > 0, self.entry, FROM_START)
+
+    @property
+    def duration(self) -> Rows:
+        """Days under observation (n,)."""
+        return self.time if self.entry is None else self.time - self.entry
+
+    @property
+    def y(self) -> AnyArray:
+        """Time, status and entry, if there are any, as models and curves take them."""
+        entry = None if self.entry is None else self.at_risk_after
+        return Surv(self.time, self.status, entry)
+
+    def n_at_risk(self, rows: Index | NDArray[np.bool_], at: Rows) -> Index:
+        """How many of some rows are under observation just before each time (k,)."""
+        left = np.sort(self.time[rows])
+        gone = np.searchsorted(left, at, side="left")
+        if self.entry is None:
+            return np.asarray(left.size - gone)
+        entered = np.searchsorted(np.sort(self.at_risk_after[rows]), at, side="left")
+        return np.asarray(entered - gone)
+
+    def check_followed(self, rows: Index | NDArray[np.bool_], arm: str) -> None:
+        """Refuse rows of which nobody is followed across some time before others enter."""
+        if self.entry is None:
+            return
+        since = self.entry if self.since is None else self.since
+        gap = first_gap(self.time[rows], since[rows])
+        if gap is None:
+            return
+        words = (
+            "nobody in the {arm} is under observation from the start, so curves from the start "
+            "cannot be estimated."
+            if gap == 0
+            else "nobody in the {arm} is at risk after {gap:g} days until others enter, so curves "
+            "cannot be estimated beyond that time."
+        )
+        raise CohortError(
+            "LateEntry",
+            words,
+            hint="count time from a later start, or estimate hazard ratios only.",
+            values={"arm": Value("name", arm), "gap": Value("count", gap)},
+        )
 
     def life_table(self, rows: Index, weight: Rows) -> LifeTable:
         """The table of some rows, as one group, with their weights; outcome and competing events.
@@ -118,7 +182,7 @@ class Outcomes:
         followup = Followup(
             self.time[rows],
             self.status[rows],
-            None,
+            None if self.entry is None else self.at_risk_after[rows],
             weight,
             np.zeros(rows.size, dtype=np.int64),
             (EVERYBODY,),
@@ -128,7 +192,46 @@ class Outcomes:
 
     def take(self, rows: Index) -> "Outcomes":
         """Those of some rows, which may be repeated."""
-        return Outcomes(self.time[rows], self.status[rows])
+        entry, since = (None if x is None else x[rows] for x in (self.entry, self.since))
+        return Outcomes(self.time[rows], self.status[rows], entry, since)
+
+
+def first_gap(time: Rows, entry: Rows) -> float | None:
+    """The first time that nobody is followed across although others enter then or later.
+
+    >>> first_gap(np.array([2.0, 5.0, 9.0]), np.array([0.0, 1.0, 4.0])) is None
+    True
+    >>> first_gap(np.array([2.0, 5.0, 9.0]), np.array([0.0, 1.0, 6.0]))
+    5.0
+    """
+    order = np.argsort(entry, kind="stable")
+    reached = np.maximum.accumulate(np.append(0.0, time[order]))[:-1]
+    late = entry[order] >= reached
+    late[: int(np.count_nonzero(entry == 0))] = False
+    return float(reached[np.argmax(late)]) if late.any() else None
+
+
+def _since(adjustment: Adjustment, time: Rows, entry: Rows) -> Rows:
+    """When the rows of a person in an arm began that each kept row follows (n,)."""
+    people, kept, since = adjustment.population, adjustment.kept, entry.copy()
+    person = np.unique(people.person_id, return_inverse=True)[1].reshape(-1)
+    history = (2 * person + people.treatment)[kept]
+    since[kept] = _first_entries(history, time[kept], entry[kept])
+    return since
+
+
+def _first_entries(history: Index, time: Rows, entry: Rows) -> Rows:
+    """When the history of each row began, of which rows follow each other without a gap (n,).
+
+    >>> _first_entries(np.array([1, 1, 1, 2]), np.array([2, 5, 9, 4]), np.array([1, 2, 6, 2]))
+    array([1, 1, 6, 2])
+    """
+    order = np.lexsort((time, entry, history))
+    who, begin, end = history[order], entry[order], time[order]
+    is_first = np.append(True, (who[1:] != who[:-1]) | (begin[1:] != end[:-1]))
+    since = np.empty_like(begin)
+    since[order] = begin[np.maximum.accumulate(np.where(is_first, np.arange(who.size), 0))]
+    return since
 
 
 def as_status(rows: Followup, cause: int | str | None) -> Index:
@@ -186,7 +289,7 @@ def count_rows(
     outcomes: Outcomes, person: Index, weight: Rows, rows: NDArray[np.bool_]
 ) -> ArmCounts:
     """Counts of some rows, each of which is an exposure."""
-    time, status = outcomes.time[rows], outcomes.status[rows]
+    time, status = outcomes.duration[rows], outcomes.status[rows]
     events, days = int(np.count_nonzero(status == 1)), float(time.sum())
     years = days / DAYS_A_YEAR / 1000
     lower, upper = poisson_interval(events)
@@ -253,9 +356,12 @@ class FollowUpTime:
         Quantiles of the days at risk (type 7). NaN for an empty arm.
     days_target, days_comparator : float
         Sum of the days at risk.
+    entry_target, entry_comparator : (k,) float64
+        Quantiles of the days after which rows came under observation; 0 without late entry.
     potential_target, potential_comparator : (k,) float64
         Quantiles of the days until the end of follow-up if nobody had the outcome, by
-        `riskset.reverse_kaplan_meier`; that of 0.5 is the median follow-up. NaN if not reached.
+        `riskset.reverse_kaplan_meier`; that of 0.5 is the median follow-up. NaN if not reached, or
+        if nobody is followed across some time before others enter.
     followed_target, followed_comparator : (k,) float64
         Number of rows that were followed until these quantiles, without an outcome before.
     ends_target, ends_comparator : mapping of str to int
@@ -273,6 +379,8 @@ class FollowUpTime:
     followed_comparator: Rows
     ends_target: Mapping[str, int]
     ends_comparator: Mapping[str, int]
+    entry_target: Rows
+    entry_comparator: Rows
 
 
 def followup(y: object, adjustment: People, end_reason: object = None) -> FollowUpTime:
@@ -281,7 +389,8 @@ def followup(y: object, adjustment: People, end_reason: object = None) -> Follow
     Parameters
     ----------
     y : (n,) structured array
-        `riskset.Surv(time, status)` of the whole population.
+        `riskset.Surv(time, status)` of the whole population, with `entry` if people come under
+        observation later.
     adjustment : Adjustment or Population
     end_reason : (n,) text, optional
         Reason for the end of follow-up of each row.
@@ -302,32 +411,38 @@ def followup(y: object, adjustment: People, end_reason: object = None) -> Follow
     3.0
     """
     adjustment = start(adjustment, allow_weights=True)
-    outcomes = Outcomes.read(y, adjustment, None, only_time=True)
+    outcomes = Outcomes.read(y, adjustment, None, only_time=True, allow_late=True)
     reasons = None
     if end_reason is not None:
         try:
             reasons = as_labels(end_reason, "end_reason", outcomes.time.size, Places())
         except InputError as error:
             raise CohortError("BadOutcome", error.message, hint=error.hint) from None
-    quantiles, days, ends = [], [], []
+    quantiles, days, ends, entries = [], [], [], []
     potential: list[Rows] = []
     for rows in adjustment.arms:
-        time = outcomes.time[rows]
-        quantiles.append(np.quantile(time, SHARES) if time.size else np.full(len(SHARES), np.nan))
+        time = outcomes.duration[rows]
+        quantiles.append(_quantiles(time))
+        entries.append(_quantiles(outcomes.time[rows] - time))
         days.append(float(time.sum()))
-        potential += _potential_days(time, outcomes.status[rows])
+        potential += _potential_days(outcomes.take(np.flatnonzero(rows)))
         ends.append({} if reasons is None else dict(Counter(sorted(map(str, reasons[rows])))))
     return FollowUpTime(
         SHARES, quantiles[0], quantiles[1], days[0], days[1], potential[0], potential[2],
-        potential[1], potential[3], ends[0], ends[1],
+        potential[1], potential[3], ends[0], ends[1], entries[0], entries[1],
     )  # fmt: skip
 
 
-def _potential_days(time: Rows, status: Index) -> tuple[Rows, Rows]:
+def _quantiles(days: Rows) -> Rows:
+    return np.quantile(days, SHARES) if days.size else np.full(len(SHARES), np.nan)
+
+
+def _potential_days(outcomes: Outcomes) -> tuple[Rows, Rows]:
     """Quantiles of the days until the end of follow-up without an event, and those at risk then."""
-    if not time.size:
+    time, entry = outcomes.time, outcomes.entry
+    if not time.size or (entry is not None and first_gap(time, entry) is not None):
         return np.full(len(SHARES), np.nan), np.zeros(len(SHARES))
-    curve = reverse_kaplan_meier(Surv(time, status))["all"]
+    curve = reverse_kaplan_meier(outcomes.y)["all"]
     inner = [curve.quantile(share)[0] if 0 < share < 1 else np.nan for share in SHARES]
     found = np.array(inner)
     known = np.isfinite(found)

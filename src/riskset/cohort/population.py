@@ -23,6 +23,9 @@ EXTREME_LOGIT = 34.5
 """A score of 0 or 1 counts as one of 1e-15 or 1 - 1e-15."""
 
 
+SMALLEST_WEIGHT = 1e-100
+"""Of a survey; squares of these, and of their inverses, are still numbers."""
+
 UNKNOWN_ARM = "leave these rows out, or find out which treatment they had."
 
 
@@ -271,6 +274,14 @@ def _sampling_weights(weight: object, n: int) -> Rows | None:
             "BadWeight",
             f"`sampling_weight` must be above 0, but {_first(bad, array)}.",
             hint="leave rows without a weight out.",
+        )
+    bad = (array < SMALLEST_WEIGHT) | (array > 1 / SMALLEST_WEIGHT)
+    if bad.any():
+        raise CohortError(
+            "BadWeight",
+            f"`sampling_weight` must be from {SMALLEST_WEIGHT:g} to {1 / SMALLEST_WEIGHT:g}, but "
+            f"{_first(bad, array)}.",
+            hint="a weight is the number of people for whom a row stands, or proportional to it.",
         )
     return array
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from riskset._errors import CohortError
 from riskset._types import Index
-from riskset.cohort.adjustment import Adjustment, People, start
+from riskset.cohort.adjustments.adjustment import Adjustment, People, are_of_one, start
 
 __all__ = ["Readjust", "counts_of_resamples", "readjusted"]
 
@@ -15,8 +15,13 @@ Readjust = Callable[[Index], People]
 
 
 def counts_of_resamples(unit: Index, replicates: int, seed: int) -> Iterator[Index]:
-    """How often each row is drawn (n,); rows of one unit are drawn together."""
+    """How often each row is drawn (n,); rows of one unit are drawn together.
+
+    There are no resamples of one unit with several rows.
+    """
     _, code = np.unique(unit, return_inverse=True)
+    if are_of_one(code):
+        return
     n = int(code.max(initial=-1)) + 1
     rng = np.random.default_rng(seed)
     for _ in range(replicates):

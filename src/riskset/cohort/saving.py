@@ -4,23 +4,26 @@ import os
 from pathlib import Path
 from typing import Any
 
-from riskset.cohort.artificial_censoring import DeviationWeights
-from riskset.cohort.attrition_table import Attrition
-from riskset.cohort.calibration import CalibratedEstimates
-from riskset.cohort.covariate_balance import Balance
-from riskset.cohort.covariate_filter import TidyInfo
-from riskset.cohort.curves import ArmCurves
+from riskset.cohort.adjustments.attrition_table import Attrition
+from riskset.cohort.adjustments.several_treatments import TreatmentWeights
+from riskset.cohort.arms.augmented_estimates import DoublyRobustEstimates
+from riskset.cohort.arms.curves import ArmCurves
+from riskset.cohort.arms.restricted_means import ArmRestrictedMeans
+from riskset.cohort.arms.risks import RiskDifference
+from riskset.cohort.arms.standardization import StandardizedEstimates
+from riskset.cohort.bias.calibration import CalibratedEstimates
+from riskset.cohort.bias.control_bounds import BiasBounds
+from riskset.cohort.bias.e_values import EValue
+from riskset.cohort.bias.unmeasured_confounder import ConfounderAdjusted, TippingPoints
+from riskset.cohort.covariates.covariate_balance import Balance
+from riskset.cohort.covariates.covariate_filter import TidyInfo
 from riskset.cohort.diagnostics import Diagnostics
-from riskset.cohort.e_values import EValue
-from riskset.cohort.estimate import Estimate
+from riskset.cohort.effects.estimate import Estimate
 from riskset.cohort.outcomes import FollowUpTime
-from riskset.cohort.overlap import Discrimination
-from riskset.cohort.propensity_result import PropensityScore
-from riskset.cohort.restricted_means import ArmRestrictedMeans
-from riskset.cohort.risks import RiskDifference
-from riskset.cohort.sample_size import RequiredPeople
-from riskset.cohort.several_treatments import TreatmentWeights
-from riskset.cohort.standardization import StandardizedEstimates
+from riskset.cohort.planning.study_plan import StudyPlan
+from riskset.cohort.propensity.overlap import Discrimination
+from riskset.cohort.propensity.propensity_result import PropensityScore
+from riskset.cohort.protocol.artificial_censoring import DeviationWeights
 from riskset.curves.aalen_johansen import IncidenceCurve
 from riskset.curves.comparison import GroupTest
 from riskset.curves.kaplan_meier import SurvivalCurve
@@ -34,10 +37,13 @@ CLASSES = classes_of(
     ArmRestrictedMeans,
     Attrition,
     Balance,
+    BiasBounds,
     CalibratedEstimates,
+    ConfounderAdjusted,
     DeviationWeights,
     Diagnostics,
     Discrimination,
+    DoublyRobustEstimates,
     ElasticNet,
     Estimate,
     EValue,
@@ -47,11 +53,12 @@ CLASSES = classes_of(
     L1,
     L2,
     PropensityScore,
-    RequiredPeople,
     RiskDifference,
     StandardizedEstimates,
+    StudyPlan,
     SurvivalCurve,
     TidyInfo,
+    TippingPoints,
     TreatmentWeights,
 )
 """What a folder may hold: these results, and the results and settings in their fields."""

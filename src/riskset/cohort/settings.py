@@ -9,28 +9,29 @@ from typing import Any, Literal, cast
 
 from riskset._errors import InputError
 from riskset._settings import Settings, bad_setting, setting, settings
-from riskset._types import is_number
-from riskset.cohort.adjustment import Estimand
-from riskset.cohort.effect_scale import OWNERS, Model
-from riskset.cohort.estimate import Reading
+from riskset.cohort.effects.effect_scale import COX_MODELS, OWNERS, Model
+from riskset.cohort.effects.estimate import Reading
+from riskset.cohort.effects.time_effect import TimeDependence
 from riskset.estimators.bootstrap import check_interval
+from riskset.estimators.frailty import CoxFrailty
 from riskset.infer.crossval.search_plan import ChoiceRule, SearchMethod
+from riskset.model.cox import Ties
+from riskset.model.frailty import FrailtyName
 from riskset.model.penalty import Penalty, as_kind
+from riskset.solve.frailty import MAX_VARIANCE, VarianceMethod
 
 __all__ = [
+    "FRAILTY_SETTINGS",
     "BalanceOptions",
-    "Coarsen",
     "DiagnosticLimits",
-    "Match",
     "OutcomeModel",
     "PropensityModel",
-    "SeveralTreatments",
-    "Stratify",
     "Table1Options",
     "Tidy",
-    "Trim",
-    "Weight",
 ]
+
+FRAILTY_METHOD: VarianceMethod = CoxFrailty().frailty_method
+FRAILTY_SETTINGS = ("frailty", "frailty_method", "frailty_variance")
 
 
 @settings
@@ -148,340 +149,6 @@ def wrong_strength(penalty: Penalty | None, cross_validate: bool | None) -> Iter
 
 
 @settings
-class Trim(Settings):
-    """Trimming of people by the propensity score.
-
-    Examples
-    --------
-    >>> import riskset as rs
-    >>> people = rs.cohort.Population([1, 1, 0, 0], [0.97, 0.6, 0.5, 0.2])
-    >>> rs.cohort.trim(people, rs.cohort.Trim(equipoise=(0.3, 0.7))).kept
-    array([False,  True,  True, False])
-    """
-
-    symmetric: float | None = setting(
-        "f: keep scores above f and below 1 - f", None, above=0, below=0.5
-    )
-    asymmetric: float | None = setting(
-        "f: of the overlap keep the target from its quantile f on and the comparators up to their "
-        "quantile 1 - f",
-        None,
-        above=0,
-        below=0.5,
-    )
-    reverse_asymmetric: float | None = setting(
-        "f: of the overlap keep the target up to its quantile 1 - f and the comparators from their "
-        "quantile f on",
-        None,
-        above=0,
-        below=0.5,
-    )
-    overlap: bool = setting("keep scores in the common range of both arms", False)
-    equipoise: tuple[float, float] | None = setting(
-        "keep preference scores from the first number to the second, both included",
-        None,
-        least=0,
-        most=1,
-    )
-    crump: bool = setting("keep scores within the limits of the rule of Crump et al.", False)
-    max_weight: float | None = setting(
-        "keep people whose weight in `weights` is at most this", None, above=0, only_python=True
-    )
-
-    def contradictions(self) -> Iterator[InputError]:
-        """The limits of the preference score must rise."""
-        if self.equipoise is not None and not self.equipoise[0] < self.equipoise[1]:
-            yield wrong_range("equipoise", self.equipoise)
-
-
-def wrong_range(name: str, bounds: object) -> InputError:
-    """The error of limits of the preference score that are not a range."""
-    return bad_setting(
-        name,
-        f"`{name}` must be two numbers between 0 and 1, the lower first, but it is {bounds!r}.",
-        hint="for example (0.3, 0.7).",
-    )
-
-
-@settings
-class Match(Settings):
-    """Sets of targets and comparators who are alike.
-
-    Examples
-    --------
-    >>> import riskset as rs
-    >>> people = rs.cohort.Population([1, 0, 0], [0.50, 0.50, 0.51])
-    >>> rs.cohort.match(people, rs.cohort.Match(ratio=2, caliper=None)).set_id
-    array([0, 0, 0])
-    """
-
-    ratio: int = setting(
-        "the largest number of comparators for one target; 0: no limit", 1, least=0
-    )
-    caliper: float | None = setting(
-        "the largest distance within a set; none or 0: no limit", 0.2, least=0
-    )
-    scale: Literal["standardized logit", "standardized", "propensity score"] = setting(
-        "the scale on which the distance is measured, with a caliper or without",
-        "standardized logit",
-    )
-    allow_reverse: bool = setting(
-        "match targets to comparators if the target is the larger arm", False
-    )
-    exact_covariates: tuple[int | str, ...] = setting(
-        "keys of covariates of `X` that matched people share, too", (), only_python=True
-    )
-    caliper_sd: Literal["all", "within"] = setting(
-        "the standard deviation of the scale: that of everybody, or the pooled one of the two arms",
-        "all",
-        only_python=True,
-    )
-    method: Literal["closest", "optimal", "full"] = setting(
-        "closest: the closest pairs first; optimal: as many pairs as possible with the smallest "
-        "total distance; full: everybody who has a pair, in sets of one target and its comparators "
-        "or one comparator and its targets, with the smallest total distance",
-        "closest",
-    )
-    replacement: bool = setting(
-        "comparators may be matched to several targets; each target has the closest ones", False
-    )
-    mahalanobis: tuple[int | str, ...] = setting(
-        "names or keys of covariates whose Mahalanobis distance decides within the caliper, "
-        "instead of the score",
-        (),
-    )
-    estimand: Literal["ate", "att", "atu"] | None = setting(
-        "of a full matching the population of the effect; none: att", None
-    )
-
-    @property
-    def uses_score(self) -> bool:
-        """Whether people need propensity scores."""
-        return not self.mahalanobis or bool(self.caliper)
-
-    def contradictions(self) -> Iterator[InputError]:
-        """What belongs to one method alone."""
-        if self.replacement and self.method != "closest":
-            yield bad_setting(
-                "replacement",
-                f"`replacement` is True, but {self.method} matching uses everybody once.",
-                "leave it out, or use the method closest.",
-            )
-        if self.method == "full" and (self.ratio != 1 or self.allow_reverse):
-            name = "ratio" if self.ratio != 1 else "allow_reverse"
-            yield bad_setting(
-                name,
-                f"`{name}` does not belong to full matching, whose sets have any sizes.",
-                "leave it out.",
-            )
-        if self.method == "optimal" and not self.ratio:
-            yield bad_setting(
-                "ratio",
-                "`ratio` is 0, but optimal matching needs a number of comparators.",
-                "use full matching for sets of any size.",
-            )
-        if self.estimand is not None and self.method != "full":
-            yield bad_setting(
-                "estimand",
-                "`estimand` belongs to full matching; other matching is about the target.",
-                "leave it out, or use the method full.",
-            )
-
-
-@settings
-class Coarsen(Settings):
-    """Strata of people who share coarsened covariates (coarsened exact matching).
-
-    Examples
-    --------
-    >>> import riskset as rs
-    >>> people = rs.cohort.Population([1, 0, 0])
-    >>> settings = rs.cohort.Coarsen(covariates=["x0"], cuts={"x0": [50]})
-    >>> rs.cohort.coarsen(people, [[41.0], [45.0], [62.0]], settings).set_id
-    array([ 1,  1, -1])
-    """
-
-    covariates: tuple[int | str, ...] = setting(
-        "names or keys of covariates whose intervals the people of a stratum share", ()
-    )
-    cuts: dict[str, tuple[float, ...]] | None = setting(
-        "limits between the intervals of these covariates; each is the start of an interval", None
-    )
-    bins: int | None = setting(
-        "the number of intervals of equal width of a covariate without cuts; none: by Sturges's "
-        "rule",
-        None,
-        least=1,
-    )
-    estimand: Literal["ate", "att", "atu"] = setting("the population of the effect", "att")
-
-    def contradictions(self) -> Iterator[InputError]:
-        """Cuts are of chosen covariates, and rise."""
-        for name, limits in (self.cuts or {}).items():
-            if str(name) not in map(str, self.covariates):
-                yield bad_setting(
-                    "cuts",
-                    f"`cuts` has limits of {name!r}, which is not one of `covariates`.",
-                    "add it to `covariates`.",
-                )
-            elif list(limits) != sorted(set(limits)):
-                listed = ", ".join(f"{limit:.15g}" for limit in limits)
-                yield bad_setting(
-                    "cuts", f"`cuts` must increase, but those of {name!r} are {listed}."
-                )
-
-
-@settings
-class Stratify(Settings):
-    """Strata of the propensity score.
-
-    Examples
-    --------
-    >>> import riskset as rs
-    >>> people = rs.cohort.Population([1, 0, 1, 0], [0.2, 0.3, 0.6, 0.7])
-    >>> rs.cohort.stratify(people, rs.cohort.Stratify(k=2)).set_id
-    array([1, 1, 2, 2])
-    """
-
-    k: int = setting("the number of strata in each block", 10, least=2)
-    base: Literal["all", "target", "comparator"] = setting(
-        "the people whose quantiles are the limits of the strata", "all"
-    )
-    weighting: Literal["ate", "att", "atu", "equal"] | None = setting(
-        "the weights of the strata for balance, curves and the marginal model; None: by the base",
-        None,
-        only_python=True,
-    )
-
-
-@settings
-class Weight(Settings):
-    """Weights from the propensity score, or weights that balance covariates.
-
-    Examples
-    --------
-    >>> import riskset as rs
-    >>> people = rs.cohort.Population([1, 0, 0], [0.8, 0.5, 0.2])
-    >>> rs.cohort.weight(people, rs.cohort.Weight("att")).weight.round(3)
-    array([1.  , 1.  , 0.25])
-    """
-
-    estimand: Estimand = setting("the population of the effect", "ato")
-    stabilise: bool | Literal["cohortmethod"] = setting(
-        "multiply weights for ate by the share of the arm; cohortmethod: weights for att, too",
-        False,
-    )
-    truncate: float | str | None = setting(
-        "the largest weight, as a number or a percentile (p99); larger ones are cut", None
-    )
-    method: Literal["score", "entropy", "cbps"] = setting(
-        "score: by the propensity score; entropy: entropy balancing, which needs no score; cbps: "
-        "by a propensity score that is fitted so that its weights balance the covariates",
-        "score",
-    )
-    covariates: tuple[int | str, ...] = setting(
-        "names or keys of covariates that entropy and cbps balance; none listed: all", ()
-    )
-    moments: int = setting(
-        "entropy and cbps balance the powers of covariates up to this one", 1, least=1, most=3
-    )
-    interactions: tuple[tuple[int | str, ...], ...] = setting(
-        "pairs of covariates whose products entropy and cbps balance, too", ()
-    )
-
-    @property
-    def uses_score(self) -> bool:
-        """Whether people need propensity scores."""
-        return self.method == "score"
-
-    @property
-    def percentile(self) -> float | None:
-        """The percentile at which weights are cut, if it is one."""
-        text = self.truncate
-        if not isinstance(text, str):
-            return None
-        try:
-            return float(text.removeprefix("p")) if text.startswith("p") else float("nan")
-        except ValueError:
-            return float("nan")
-
-    def contradictions(self) -> Iterator[InputError]:
-        """Weights are cut at a positive number or at a percentile, or balance covariates."""
-        yield from self._of_method()
-        percent = self.percentile
-        is_valid = self.truncate is None or (is_number(self.truncate) and self.truncate > 0)
-        if not (is_valid if percent is None else 0 < percent < 100):
-            yield bad_setting(
-                "truncate",
-                f"`truncate` must be a positive number or a percentile, but it is "
-                f"{self.truncate!r}.",
-                hint="for example 10, or 'p99' for the 99th percentile.",
-                value=self.truncate,
-            )
-
-    def _of_method(self) -> Iterator[InputError]:
-        if self.method == "score":
-            if self.covariates or self.moments > 1 or self.interactions:
-                name = "covariates" if self.covariates else "moments"
-                name = "interactions" if self.interactions else name
-                yield bad_setting(
-                    name,
-                    f"`{name}` belongs to weights that balance covariates.",
-                    "use the method entropy or cbps, or leave it out.",
-                )
-            return
-        if self.estimand not in ("ate", "att", "atu"):
-            yield bad_setting(
-                "estimand",
-                f"the method {self.method} has no estimand {self.estimand!r}.",
-                "use ate, att or atu.",
-                value=self.estimand,
-            )
-        for name in ("stabilise", "truncate"):
-            if getattr(self, name) not in (None, False):
-                yield bad_setting(
-                    name,
-                    f"`{name}` would change weights that balance covariates exactly.",
-                    "leave it out.",
-                )
-
-
-@settings
-class SeveralTreatments(Settings):
-    """Weights for several treatments.
-
-    Examples
-    --------
-    >>> import riskset as rs
-    >>> settings = rs.cohort.SeveralTreatments(estimand="ate")
-    >>> rs.cohort.weight_treatments(["a", "b"], settings, score=[[0.5, 0.5], [0.2, 0.8]]).weight
-    array([2.  , 1.25])
-    """
-
-    estimand: Literal["ate", "att", "ato"] = setting("the population of the effect", "ato")
-    target: int | str | None = setting("the treatment whose people att is about", None)
-    method: Literal["score", "entropy"] = setting(
-        "score: by generalised propensity scores; entropy: entropy balancing", "score"
-    )
-
-    def contradictions(self) -> Iterator[InputError]:
-        """A target is of one estimand, and entropy balancing has no overlap population."""
-        if (self.estimand == "att") != (self.target is not None):
-            yield bad_setting(
-                "target",
-                "`target` is needed for the estimand att, and for no other.",
-                "give both, or none of them.",
-            )
-        if self.method == "entropy" and self.estimand == "ato":
-            yield bad_setting(
-                "estimand",
-                "entropy balancing has no estimand 'ato'.",
-                "use ate or att.",
-                value=self.estimand,
-            )
-
-
-@settings
 class BalanceOptions(Settings):
     """Measurement and limits of covariate balance.
 
@@ -581,7 +248,40 @@ class OutcomeModel(Settings):
         "auto",
     )
     level: float = setting("the level of confidence intervals", 0.95, above=0, below=1)
-    ties: Literal["breslow", "efron"] = setting("how the Cox model handles tied events", "breslow")
+    ties: Ties = setting(
+        "how the Cox model handles tied events; exact: by the conditional likelihood of who has "
+        "the events of a time",
+        "breslow",
+    )
+    firth: bool = setting(
+        "maximise Firth's penalised likelihood in the Cox model, whose estimate is finite even if "
+        "only one arm has the outcome",
+        False,
+    )
+    frailty: FrailtyName | None = setting(
+        "the distribution of frailties in the Cox model: random effects on the hazard that people "
+        "of a cluster share; none: there are none",
+        None,
+    )
+    frailty_method: VarianceMethod = setting(
+        "how the variance of the frailties is estimated, as in `riskset.CoxFrailty`",
+        FRAILTY_METHOD,
+    )
+    frailty_variance: float | None = setting(
+        "the variance of the frailties; none: it is estimated", None, least=0, most=MAX_VARIANCE
+    )
+    time_effect: TimeDependence | None = setting(
+        "also estimate the hazard ratio of the Cox model as a function of time: log-linear in the "
+        "logarithm of time (log) or in time itself (identity), or with steps at these times",
+        None,
+        above=0,
+    )
+    effect_times: tuple[float, ...] = setting(
+        "times at which a hazard ratio that is log or identity in time is reported; left out: "
+        "round times from the first to the last outcome",
+        (),
+        above=0,
+    )
     replicates: int = setting("the number of resamples of the bootstrap", 200, least=2)
     folds: int = setting("the number of folds of the cross-validation", 10, least=2)
     repeats: int = setting("the number of repeats of the cross-validation", 10, least=1)
@@ -610,8 +310,13 @@ class OutcomeModel(Settings):
         True,
         only_python=True,
     )
+    fixed: dict[str, float] | None = setting(
+        "log ratios at which the coefficients of covariates are held, by names or keys of the "
+        "covariates",
+        None,
+    )
     profile: Literal["adaptive", "grid"] | None = setting(
-        "keep the profile likelihood of log hazard ratios from log(0.1) to log(10): at up to 1000 "
+        "keep the profile likelihood of log ratios from log(0.1) to log(10): at up to 1000 "
         "values that suffice for linear interpolation, or at 8 with their derivatives",
         None,
         only_python=True,
@@ -625,6 +330,11 @@ class OutcomeModel(Settings):
     )
     seed: int = setting("the seed of the bootstrap and of the folds", 1, least=0, only_python=True)
     tol: float = setting("the tolerance of the fit", 1e-8, only_python=True)
+
+    @property
+    def held(self) -> dict[str, float]:
+        """Coefficients of covariates that are not estimated, by their names."""
+        return self.fixed or {}
 
     @property
     def kind(self) -> Penalty | None:
@@ -649,10 +359,15 @@ class OutcomeModel(Settings):
             hint = "use `interval='bootstrap'`, or leave the penalty out."
             yield bad_setting("interval", message, hint)
         if self.interval == "bootstrap":
-            try:
-                check_interval(self.replicates, self.level, "percentile")
-            except InputError as error:
-                yield bad_setting("replicates", error.message, error.hint, value=self.replicates)
+            yield from too_few_replicates(self.replicates, self.level)
+        yield from self._wrong_likelihood()
+        yield from self._wrong_frailty()
+        yield from self._wrong_time_effect()
+        for name, value in self.held.items():
+            if value in (float("inf"), float("-inf")):
+                message = f"the fixed coefficient of {name!r} must be finite."
+                hint = "it is a log ratio per unit of the covariate, such as 0.03."
+                yield bad_setting("fixed", message, hint, value=self.fixed)
         for name, (unset, models, words) in OWNERS.items():
             value = getattr(self, name)
             if value != unset and not set(self.models) & set(models):
@@ -660,10 +375,131 @@ class OutcomeModel(Settings):
                 hint = f"leave it out, or use `model={models[0]!r}`."
                 yield bad_setting(name, problem, hint, value=value)
 
+    def _wrong_likelihood(self) -> Iterator[InputError]:
+        """What a likelihood that is not a sum over rows does not have."""
+        likelihood = self.whole_likelihood
+        if likelihood is None:
+            return
+        if self.firth and self.ties == "exact":
+            message = "`firth=True` does not fit `ties='exact'`."
+            yield bad_setting("firth", message, "use `ties='efron'`.", value=True)
+        if self.interval not in self.whole_intervals:
+            message = f"there is no {self.interval} interval for {likelihood}."
+            hint = (
+                "use `interval='wald'`, as auto does."
+                if self.frailty
+                else "use `interval='profile'`, as auto does, or wald."
+            )
+            yield bad_setting("interval", message, hint, value=self.interval)
+        if self.is_penalized and self.lacking_penalty:
+            message = f"there is no {self.lacking_penalty} for {likelihood}."
+            yield bad_setting("penalty", message, "leave one of them out.", value=self.penalty)
+        for name, unset in (("profile", None), ("time_intervals", 0), ("time_effect", None)):
+            is_lacking = self.firth or self.frailty or name != "profile"
+            if getattr(self, name) != unset and is_lacking:
+                message = f"`{name}` is not available for {likelihood}."
+                yield bad_setting(name, message, "leave it out.", value=getattr(self, name))
+
+    def _wrong_frailty(self) -> Iterator[InputError]:
+        """Settings of frailties need a distribution, and a likelihood of rows."""
+        if self.frailty is None:
+            for name, unset in zip(FRAILTY_SETTINGS[1:], (FRAILTY_METHOD, None), strict=True):
+                if getattr(self, name) != unset:
+                    message = f"`{name}` belongs to frailties, but there are none."
+                    hint = "add `frailty='gamma'`, or leave it out."
+                    yield bad_setting(name, message, hint, value=getattr(self, name))
+            return
+        if self.frailty == "gamma" and self.frailty_method == "reml":
+            message = "`frailty_method='reml'` is not defined for `frailty='gamma'`."
+            hint = "leave it out, or use `frailty='lognormal'`."
+            yield bad_setting("frailty_method", message, hint, value=self.frailty_method)
+        for name, is_unfit in (("firth", self.firth), ("ties", self.ties == "exact")):
+            if is_unfit:
+                given = getattr(self, name)
+                message = f"`{name}={given!r}` does not fit `frailty={self.frailty!r}`."
+                yield bad_setting(name, message, "leave one of them out.", value=given)
+
+    def _wrong_time_effect(self) -> Iterator[InputError]:
+        """Functions of time that are not defined, or of a model that does not have them."""
+        steps = self.time_effect if isinstance(self.time_effect, tuple) else None
+        if self.effect_times and (self.time_effect is None or steps is not None):
+            yield bad_setting(
+                "effect_times",
+                "`effect_times` belongs to an effect that is a smooth function of time.",
+                hint="use `time_effect='log'` or 'identity'; steps have their intervals.",
+                value=self.effect_times,
+            )
+        for name in ("time_effect", "effect_times"):
+            times = getattr(self, name)
+            if not isinstance(times, tuple) or (not times and name == "effect_times"):
+                continue
+            if not times or list(times) != sorted(set(times)) or times[-1] == float("inf"):
+                yield bad_setting(
+                    name, f"`{name}` must have finite times that increase.", value=times
+                )
+        if self.time_effect is None:
+            return
+        if self.model not in COX_MODELS:
+            yield bad_setting(
+                "time_effect",
+                "`time_effect` belongs to the Cox model.",
+                hint=f"leave it out, or use `model={COX_MODELS[0]!r}`.",
+                value=self.time_effect,
+            )
+        if self.is_penalized:
+            yield bad_setting(
+                "time_effect",
+                "`time_effect` is not available for covariates with a penalty.",
+                hint="leave one of them out.",
+                value=self.time_effect,
+            )
+
+    @property
+    def whole_likelihood(self) -> str | None:
+        """The setting, as written, of a likelihood that is not a sum over rows; None without one.
+
+        Such a likelihood has no weights and no robust variance.
+        """
+        key = self.whole_key
+        return None if key is None else f"`{key}={getattr(self, key)!r}`"
+
+    @property
+    def whole_key(self) -> str | None:
+        """The name of that setting."""
+        if not set(self.models) & set(COX_MODELS):
+            return None
+        if self.frailty is not None:
+            return "frailty"
+        if self.firth:
+            return "firth"
+        return "ties" if self.ties == "exact" else None
+
+    @property
+    def whole_intervals(self) -> tuple[str, ...]:
+        """The intervals of such a likelihood; "auto" is the one after it."""
+        return ("auto", "wald") if self.frailty else ("auto", "profile", "wald")
+
+    @property
+    def lacking_penalty(self) -> str | None:
+        """What of a penalty such a likelihood does not have."""
+        if self.whole_key == "frailty":
+            return "penalty"
+        if self.whole_key == "firth":
+            return "second penalty"
+        return "cross-validation" if self.whole_key and self.chooses_penalty else None
+
     @property
     def models(self) -> tuple[str, ...]:
         """All models that are fitted."""
         return (self.model,)
+
+
+def too_few_replicates(replicates: int, level: float) -> Iterator[InputError]:
+    """The fault of a number of replicates that has no percentiles of a level."""
+    try:
+        check_interval(replicates, level, "percentile")
+    except InputError as error:
+        yield bad_setting("replicates", error.message, error.hint, value=replicates)
 
 
 @settings
@@ -687,7 +523,7 @@ class DiagnosticLimits(Settings):
     min_equipoise: float = setting(
         "smallest proportion of people in equipoise", 0.2, least=0, most=1
     )
-    max_mdrr: float = setting("largest minimum detectable hazard ratio", 10.0, above=1)
+    max_mdrr: float = setting("largest minimum detectable ratio", 10.0, above=1)
     max_ease: float = setting("largest expected absolute systematic error", 0.25, above=0)
     max_generalisability: float | None = setting(
         "largest standardised difference before and after adjustment, in the group that the effect "

@@ -10,12 +10,14 @@ from typing import Any
 import numpy as np
 
 from riskset._types import AnyArray
-from riskset.cohort.baseline_table import Table1
-from riskset.cohort.covariate_balance import Balance
-from riskset.cohort.curves import ArmCurves
-from riskset.cohort.estimate import Estimate
-from riskset.cohort.restricted_means import ArmRestrictedMeans
-from riskset.cohort.risks import RiskDifference
+from riskset.cohort.arms.augmented_estimates import DoublyRobustEstimates
+from riskset.cohort.arms.curves import ArmCurves
+from riskset.cohort.arms.restricted_means import ArmRestrictedMeans
+from riskset.cohort.arms.risks import RiskDifference
+from riskset.cohort.arms.standardization import ModelledEstimates, StandardizedEstimates
+from riskset.cohort.covariates.baseline_table import Table1
+from riskset.cohort.covariates.covariate_balance import Balance
+from riskset.cohort.effects.estimate import Estimate
 from riskset.disclosure.arms import EFFECT, hidden_in_arms, suppressed_in
 from riskset.disclosure.covariates import hidden_in_balance
 from riskset.disclosure.engine import Disclosure
@@ -36,6 +38,7 @@ __all__ = [
     "share_estimate",
     "share_restricted_means",
     "share_risks",
+    "share_standardized",
     "share_subgroups",
     "share_table1",
 ]
@@ -367,9 +370,51 @@ def share_restricted_means(
     >>> rs.cohort.share_restricted_means(means)["target"][:3]
     array([None, 15.0, None], dtype=object)
     """
-    columns = {name: values.astype(object) for name, values in means.columns().items()}
-    columns |= {f"{arm}_mean": columns[arm] for arm in ARMS}
-    for k, names in enumerate(_hidden(columns, hidden_in_restricted_means, min_cell_count)):
+    return _shared_estimates(means, min_cell_count, blind)
+
+
+def share_standardized(
+    estimates: StandardizedEstimates | DoublyRobustEstimates,
+    *,
+    min_cell_count: int = 5,
+    blind: bool = False,
+) -> dict[str, AnyArray]:
+    """Return standardised or doubly robust estimates without small counts.
+
+    They are hidden by the rule of `share_restricted_means`: if an arm has few people at risk at a
+    time, few with an event of the measure by then, or few more than by an earlier time.
+
+    Parameters
+    ----------
+    estimates : StandardizedEstimates or DoublyRobustEstimates
+    min_cell_count, blind
+        As for `share_restricted_means`.
+
+    Returns
+    -------
+    dict
+        As `StandardizedEstimates.columns`, without numbers of people. Hidden values are None.
+
+    Examples
+    --------
+    >>> import riskset as rs
+    >>> people = rs.cohort.Population([1, 0] * 20)
+    >>> y = rs.Surv(range(1, 41), [1] * 40)
+    >>> x = [[k % 3] for k in range(40)]
+    >>> found = rs.cohort.standardize(y, people, x, [2, 20, 22])
+    >>> shared = rs.cohort.share_standardized(found)
+    >>> [number is None for number in shared["target"][:3]]
+    [True, False, True]
+    """
+    return _shared_estimates(estimates, min_cell_count, blind)
+
+
+def _shared_estimates(
+    found: ArmRestrictedMeans | ModelledEstimates, least: int, blind: bool
+) -> dict[str, AnyArray]:
+    columns = {name: values.astype(object) for name, values in found.columns().items()}
+    columns |= {f"{arm}_mean": columns[arm] for arm in ARMS}  # the same arrays
+    for k, names in enumerate(_hidden(columns, hidden_in_restricted_means, least)):
         _hide(columns, k, names)
         for name in OF_RESTRICTED_MEAN if blind else ():
             columns[name][k] = None

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from riskset._errors import InputError
 from riskset._types import AnyArray
-from riskset.data.checks import Places, as_array, as_numbers
+from riskset.data.checks import Places, as_array, as_time_numbers
 from riskset.data.frame import data_frame
 
 __all__ = [
@@ -170,7 +170,7 @@ def group_frame(
 
 def as_times(times: object) -> NDArray[np.float64]:
     """Times to read a curve at, checked."""
-    return as_numbers(
+    return as_time_numbers(
         np.atleast_1d(as_array(times, "`times`", Places())),
         "times",
         None,

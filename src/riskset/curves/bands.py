@@ -7,7 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from riskset._errors import InputError
+from riskset._types import is_number
 from riskset.curves.band_limits import equal_precision_limit, hall_wellner_limit
+from riskset.curves.followup import EVERYBODY
 from riskset.curves.intervals import probability_limits
 
 __all__ = ["BandRange", "BandType", "ConfidenceBand", "band_of", "checked_band"]
@@ -75,6 +77,12 @@ def band_of(
     kind, interval, level = what
     start = time[0] if asked.start is None else asked.start
     end = time[-1] if asked.end is None else asked.end
+    for name, value in (("start", start), ("end", end)):
+        if not is_number(value) or np.isnan(value):
+            raise InputError(
+                f"`{name}` must be a number, but it is {value!r}.",
+                hint="it is a time in the unit of the curve; leave it out for the whole curve.",
+            )
     if not start <= end:
         raise InputError(
             f"`start` must not be after `end`, but they are {start:g} and {end:g}.",
@@ -85,8 +93,9 @@ def band_of(
         known = (survival > 0) & (error > 0) & (time >= time[in_force]) & (time <= end)
     at = np.flatnonzero(known)
     if not at.size:
+        whose = "" if asked.label == EVERYBODY else f" for group {asked.label!r}"
         raise InputError(
-            f"there is no band for group {asked.label!r}: between {start:g} and {end:g} there is "
+            f"there is no band{whose}: between {start:g} and {end:g} there is "
             "no time by which some rows have had the event and others survive.",
             hint="widen the range with `start` and `end`.",
         )

@@ -13,7 +13,7 @@ from riskset.curves.followup import Followup, own_cause, split
 from riskset.curves.kaplan_meier import choose_variance
 from riskset.curves.logrank import ComparedTimes, TimeWeight, Weighting, logrank_sums
 from riskset.data.causes import cause_code
-from riskset.data.checks import Places, as_numbers, complain_rows
+from riskset.data.checks import Places, are_counts, as_array, as_numbers, complain_rows, listed
 from riskset.infer.variance import generalized_inverse
 
 __all__ = [
@@ -38,6 +38,8 @@ MAX_GROUPS_ROBUST = 1_000
 
 MAX_GROUPS_OF_GRAY = 1_000
 """Gray's variance takes a time that grows with the third power of their number at every event."""
+
+EACH_GROUP = "give each group a score, such as its dose."
 
 NO_DIFFERENCE = 1e-12
 """Incidences that differ by less are equal."""
@@ -134,7 +136,15 @@ class GroupTest:
         n_groups = len(self.groups)
         given = np.arange(n_groups) + 1.0
         if scores is not None:
-            given = as_numbers(scores, "scores", n_groups, Places(row_name=lambda i: f"group {i}"))
+            places = Places(row_name=lambda i: f"group {i}")
+            given = as_array(scores, "`scores`", places)
+            if given.shape != (n_groups,):
+                raise InputError(
+                    f"`scores` must have one number for each of the {n_groups:,} groups, but its "
+                    f"shape is {given.shape}.",
+                    hint=f"the groups are {listed(self.groups)}, in this order.",
+                )
+            given = as_numbers(given, "scores", n_groups, places, missing_hint=EACH_GROUP)
         if (given == given[0]).all():
             raise InputError(
                 f"`scores` are all {given[0]:g}, so there is no trend over them.",
@@ -430,10 +440,10 @@ def _check_groups(rows: Followup, most: int) -> None:
 def _check_counts(rows: Followup, hint: str) -> None:
     """Refuse weights that are not numbers of rows."""
     complain_rows(
-        rows.weight != np.floor(rows.weight),
+        ~are_counts(rows.weight),
         rows.weight,
         "`weight`",
-        "must be whole, for this test counts rows",
+        "must be whole and below 2**53, because this test counts rows",
         Places(row_name=lambda i: f"row {i} of those with positive weight"),
         hint=hint,
     )

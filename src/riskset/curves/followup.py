@@ -10,7 +10,7 @@ from riskset._types import AnyArray, Index, Rows
 from riskset.data.causes import CauseLabels, labels_of
 from riskset.data.checks import Places, as_array, as_numbers, complain_rows
 from riskset.data.dataset import Dataset
-from riskset.data.labels import as_codes, as_group_codes, code_columns
+from riskset.data.labels import as_clusters, as_group_codes, code_columns
 from riskset.data.outcome import Outcome, field_names, read_outcome
 
 __all__ = ["EVERYBODY", "Followup", "own_cause", "split"]
@@ -81,7 +81,7 @@ class Followup(NamedTuple):
         stratum = np.zeros(n_rows, dtype=np.int64)
         if strata is not None:
             stratum = code_columns(strata, "strata", n_rows, places)[0]
-        units = None if cluster is None else _clusters(cluster, n_rows, places)
+        units = None if cluster is None else as_clusters(cluster, n_rows, places)[0]
         every = weight is None
         used = weights > 0 if weight is not None else np.ones(n_rows, dtype=bool)
         if every and group is None:
@@ -148,18 +148,6 @@ class Followup(NamedTuple):
             return
         for rows in split(self.group, len(self.labels)):
             yield self.take(rows)
-
-
-def _clusters(cluster: object, n_rows: int, places: Places) -> Index:
-    """Codes of clusters, of which there must be several."""
-    codes: Index = as_codes(cluster, "cluster", n_rows, places)[0]
-    if n_rows > 1 and not codes.any():
-        raise InputError(
-            "`cluster` has the same label in all rows, so the data do not say how results vary "
-            "from one cluster to another.",
-            hint="`cluster` must say which rows belong together, such as those of a person.",
-        )
-    return codes
 
 
 def split(codes: Index, n_codes: int) -> list[Index]:

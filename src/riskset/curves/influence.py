@@ -66,7 +66,8 @@ def influence_at(
     for k, n in enumerate(seen.tolist()):
         staying = d[n] - slope * padded[n] + constant
         gone = end + q * (padded[n] - curve[table.place])
-        out[:, k] = table.rows.weight * np.where(table.place < n, gone, staying)
+        moved = np.where(table.place < n, gone, staying)
+        out[:, k] = table.rows.weight * np.where(table.start <= n, moved, 0.0)  # who has entered
     return out
 
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from riskset._errors import InputError, RisksetWarning, counted
 from riskset._runtime import Runtime
-from riskset._types import AnyArray
+from riskset._types import AnyArray, is_number
 from riskset.curves._result import GroupCurves, as_times, known_until, step_values
 from riskset.curves.bands import BandRange, BandType, ConfidenceBand, band_of, checked_band
 from riskset.curves.followup import Followup
@@ -22,6 +22,7 @@ from riskset.curves.jackknife import jackknife_hazard_variance, jackknife_varian
 from riskset.curves.life_table import LifeTable, TableSteps
 from riskset.curves.variance import effective_at_risk, xie_liu_variance
 from riskset.data.causes import cause_code
+from riskset.data.checks import are_counts
 from riskset.infer.wald import check_level
 from riskset.kernels.life_table_cpu import survival_steps
 
@@ -124,8 +125,10 @@ class SurvivalCurve:
         ----------
         Brookmeyer & Crowley (1982), Biometrics 38, 29-41, doi:10.2307/2530286.
         """
-        if not 0 < p < 1:
-            raise InputError(f"`p` must be between 0 and 1, but it is {p!r}.", hint="0.5: median.")
+        if not is_number(p) or not 0 < p < 1:
+            raise InputError(
+                f"`p` must be a number between 0 and 1, but it is {p!r}.", hint="0.5: median."
+            )
         # Survival 0.5 computed as a product may miss 0.5 in its last digits.
         limit = (1 - p) * (1 + 1e-12)
         found = []
@@ -385,7 +388,7 @@ def choose_variance(variance: str, rows: Followup, known: tuple[str, ...]) -> st
         return variance
     if rows.cluster is not None:
         return "robust"
-    if not rows.has_weights or (rows.weight == np.floor(rows.weight)).all():
+    if not rows.has_weights or are_counts(rows.weight).all():
         return "counts"
     return "robust"
 

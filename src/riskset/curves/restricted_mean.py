@@ -21,6 +21,7 @@ from riskset.curves.restricted_contrast import (
     contrast,
 )
 from riskset.data.causes import named_causes
+from riskset.data.checks import Places, as_array
 from riskset.infer.wald import check_level, normal_quantile
 
 __all__ = ["RestrictedMean", "RestrictedMeans", "as_horizons", "restricted_mean"]
@@ -215,7 +216,7 @@ class RestrictedMeans(GroupEstimates[RestrictedMean]):
         known = self.means[0].causes.tolist()
         if cause is None or cause == "any":
             return 0
-        if cause not in known:
+        if isinstance(cause, bool) or cause not in known:
             raise InputError.unknown_name("cause", cause, [*known, "any"])
         return 1 + int(known.index(cause))
 
@@ -335,13 +336,18 @@ def restricted_mean(
 
 def as_horizons(times: object) -> Rows:
     """Horizons of restricted means, checked."""
-    at = as_times(times)
+    given = np.atleast_1d(as_array(times, "`times`", Places()))
+    is_endless = given.dtype.kind == "f" and bool(np.isposinf(given).any())
+    at = given if is_endless else as_times(given)
     wrong = ~((at > 0) & np.isfinite(at))
     if not at.size or wrong.any():
         found = f"{at[int(np.argmax(wrong))]:g} is among them" if at.size else "there is none"
         raise InputError(
-            f"`times` must be positive numbers, but {found}.",
-            hint="give horizons up to which the mean time is taken, such as `times=[365]`.",
+            f"`times` must be positive and finite, but {found}.",
+            hint="without an end, the mean time cannot be estimated, because follow-up ends; "
+            "choose an end within it, such as `times=[365]`."
+            if is_endless
+            else "the mean time is taken from 0 to each of them, such as `times=[365]`.",
         )
     return at
 

@@ -4,6 +4,7 @@ Below `Outcome` and `Design` all numbers are finite float64 or int64 and all len
 else in the package looks at raw input.
 """
 
+import datetime
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from numbers import Real
@@ -16,17 +17,22 @@ from riskset._errors import InputError
 from riskset._types import AnyArray, Rows
 
 __all__ = [
+    "BOOLEAN_TIME",
     "EXACT",
+    "IN_DAYS",
     "MISSING",
     "MissingValuesError",
-    "NUMBERS",
     "Places",
     "as_array",
     "as_finite",
     "as_numbers",
+    "as_time_numbers",
     "complain_rows",
     "first_repeated",
+    "is_duration",
     "is_missing",
+    "are_counts",
+    "is_number_type",
     "listed",
     "missing_rows",
     "refuse_inexact",
@@ -40,7 +46,16 @@ EXACT = 2**53
 """Above it float64 does not hold every whole number."""
 
 NUMBERS = (Real, Decimal, np.integer, np.floating, np.bool_)
-"""Types of objects that are numbers. Text is not a number, even if it consists of digits."""
+"""Types of objects that are numbers, but for the durations of NumPy, which are integers there."""
+
+IN_DAYS = (
+    "convert it to numbers of days, in pandas and polars with `column.dt.total_seconds() / 86400`."
+)
+"""What to do with a column of durations, whose unit only the user can choose."""
+
+BOOLEAN_TIME = (
+    "a time is a number, such as a number of days; check that time and event are not exchanged."
+)
 
 MISSING = "drop or impute these rows first; riskset never drops a row by itself."
 
@@ -123,7 +138,8 @@ def shown(value: object) -> str:
         return repr(value.as_py())
     if isinstance(value, np.ndarray):  # a row of a table
         return shown(value[0]) if value.size == 1 else repr(value.tolist())
-    return repr(value.item() if isinstance(value, np.generic) else value)
+    value = value.item() if isinstance(value, np.generic) else value
+    return str(value) if isinstance(value, datetime.timedelta) else repr(value)
 
 
 def refuse_name(values: object, column: str, n_rows: int | None) -> None:
@@ -135,6 +151,16 @@ def refuse_name(values: object, column: str, n_rows: int | None) -> None:
             f"{values!r}.",
             hint=f"pass the column, such as data[{values!r}].",
         )
+
+
+def is_number_type(kind: type) -> bool:
+    """Whether objects of a type are numbers. Text is not, even if it consists of digits."""
+    return issubclass(kind, NUMBERS) and not issubclass(kind, np.timedelta64)
+
+
+def is_duration(value: object) -> bool:
+    """Whether an object is a duration of Python, NumPy or pandas."""
+    return isinstance(value, datetime.timedelta | np.timedelta64)
 
 
 def is_missing(value: object) -> bool:
@@ -170,6 +196,11 @@ def _was_changed(array: AnyArray, values: Sequence[object]) -> bool:
     return array.dtype.kind == "f" and any(
         isinstance(value, int) and abs(value) >= EXACT for value in values
     )
+
+
+def are_counts(weight: Rows) -> NDArray[np.bool_]:
+    """Which weights can be numbers of rows: whole, and small enough to be known exactly."""
+    return np.asarray((weight == np.floor(weight)) & (weight < EXACT))
 
 
 def missing_rows(array: AnyArray) -> NDArray[np.bool_]:
@@ -215,9 +246,35 @@ def as_numbers(
         raise InputError(
             f"{column} must be numeric, but its type is {array.dtype} "
             f"(first: {places.row(0)}, value {shown(array[0]) if array.size else 'none'}).",
-            hint="convert it to numbers; for dates, count the days since the start of follow-up.",
+            hint=IN_DAYS
+            if array.dtype.kind == "m"
+            else "convert it to numbers; for dates, count the days since the start of follow-up.",
         )
     return as_finite(array, column, places, missing_hint)
+
+
+def as_time_numbers(
+    values: object,
+    name: str,
+    n_rows: int | None,
+    places: Places,
+    *,
+    missing_hint: str = MISSING,
+) -> Rows:
+    """As `as_numbers`, but booleans are not times."""
+    column = places.column(name)
+    refuse_name(values, column, n_rows)
+    given = values if isinstance(values, list | tuple) else as_array(values, column, places)
+    if isinstance(given, np.ndarray) and given.dtype.kind not in "bO":
+        return as_numbers(given, name, n_rows, places, missing_hint=missing_hint)
+    of_rows = given.flat if isinstance(given, np.ndarray) else given
+    for i, value in enumerate(of_rows):
+        if isinstance(value, bool | np.bool_):
+            raise InputError(
+                f"{column} must hold numbers, but {places.row(i)} has {shown(value)}.",
+                hint=BOOLEAN_TIME,
+            )
+    return as_numbers(values, name, n_rows, places, missing_hint=missing_hint)
 
 
 def as_finite(array: AnyArray, column: str, places: Places, hint: str = MISSING) -> Rows:
@@ -251,10 +308,12 @@ def _numbers_from_objects(array: AnyArray, column: str, places: Places, hint: st
     numbers = np.full(array.size, np.nan)
     for i in np.flatnonzero(~missing).tolist():
         value = array[i]
-        if not isinstance(value, NUMBERS):
+        if not is_number_type(type(value)):
             raise InputError(
                 f"{column} must be numeric, but {places.row(i)} has {shown(value)}.",
-                hint="convert it to numbers, or encode it as categories.",
+                hint=IN_DAYS
+                if is_duration(value)
+                else "convert it to numbers, or encode it as categories.",
             )
         try:
             numbers[i] = float(value)

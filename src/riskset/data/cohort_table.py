@@ -31,6 +31,7 @@ from riskset.data.table import (
     Table,
     check_present,
     declared_values,
+    finite_times,
     keys,
     kind_of,
     labels,
@@ -52,8 +53,9 @@ __all__ = [
 ]
 
 WRITE_DATES = "store dates as dates, or write them as 2020-01-31 or 20200131."
+LEAVE_EMPTY = "leave the cell empty where there is no number."
 
-ColumnKind = Literal["number", "label", "key", "year", "event"]
+ColumnKind = Literal["number", "optional number", "time", "label", "key", "year", "event"]
 
 
 @dataclass(frozen=True)
@@ -82,12 +84,15 @@ def columns_of(people: CohortTableFile) -> tuple[tuple[str, ...], frozenset[str]
 
 
 def read_columns(people: CohortTableFile, wanted: Mapping[str, ColumnKind]) -> dict[str, AnyArray]:
-    """Some columns of a table of people: numbers, labels of groups, exact keys, or years of dates.
+    """Some columns of a table of people: numbers, times, labels, exact keys, or years of dates.
 
-    An `InputError` names the row if a value is missing or of another kind.
+    An `InputError` names the row if a value is missing or of another kind; of an optional number,
+    NaN stands for a missing value.
     """
     readers: dict[str, Callable[[Table, str, pa.ChunkedArray], AnyArray]] = {
         "number": numbers,
+        "optional number": _optional_numbers,
+        "time": finite_times,
         "label": labels,
         "key": keys,
         "year": _years,
@@ -199,6 +204,23 @@ def _events(table: Table, name: str, array: "pa.ChunkedArray") -> AnyArray:
     """Codes, or labels if they are text."""
     is_text = kind_of(array.type) in ("text", "category")
     return labels(table, name, array) if is_text else numbers(table, name, array)
+
+
+def _optional_numbers(table: Table, name: str, array: "pa.ChunkedArray") -> AnyArray:
+    """Numbers, and NaN where there is none."""
+    missing = np.asarray(pc.is_null(plain_values(array), nan_is_null=True))
+    if missing.all():
+        return np.full(missing.size, np.nan)
+    if pa.types.is_boolean(array.type):
+        raise InputError(
+            f"{table.words.column(name)} must be numeric, but its type is "
+            f"{type_words(array.type)}.",
+            hint="write a number, and leave the cell empty where there is none.",
+        )
+    if kind_of(array.type) == "number":
+        array = pc.fill_null(pc.if_else(pa.chunked_array([missing]), None, array), 0)
+    values = numbers(table, name, array, LEAVE_EMPTY).astype(np.float64)
+    return np.where(missing, np.nan, values)
 
 
 def _years(table: Table, name: str, array: "pa.ChunkedArray") -> AnyArray:

@@ -22,6 +22,7 @@ from riskset.kernels import columns_cpu
 __all__ = [
     "digests",
     "divided",
+    "emptied",
     "entry_counts",
     "largest_values",
     "select_columns",
@@ -42,6 +43,24 @@ def select_columns(design: Design, columns: Index) -> Design:
         center=design.center[columns],
         scale=design.scale[columns],
         parts=tuple(part.renumbered(where[part.columns]) for part in parts),
+    )
+
+
+def emptied(design: Design, columns: Index) -> Design:
+    """The same columns, of which some are columns of zeros."""
+    kept = np.setdiff1d(np.arange(design.n_features), columns)
+    ordered = np.setdiff1d(columns, kept)
+    none = np.zeros(ordered.size + 1, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros(0)
+    every = np.arange(ordered.size)
+    zeros = BinaryColumns.laid_out(ordered, none, every, design.n_rows, Runtime.select())
+    parts = take_columns(design.parts, kept, design.n_rows)
+    center, scale = design.center.copy(), design.scale.copy()
+    center[ordered], scale[ordered] = 0.0, 1.0
+    return replace(
+        design,
+        center=center,
+        scale=scale,
+        parts=(*(part.renumbered(kept[part.columns]) for part in parts), zeros),
     )
 
 

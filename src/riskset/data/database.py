@@ -33,6 +33,7 @@ __all__ = [
     "batches",
     "check_case",
     "checked_amount",
+    "durations",
     "local_times",
     "quoted",
     "file_errors",
@@ -80,6 +81,15 @@ def default_memory() -> str:
     """What a database may hold if nothing else was said: `MEMORY_WORDS`."""
     known = available_memory()
     return MEMORY_IF_UNKNOWN if known is None else f"{int(known * MEMORY_SHARE) >> 20}MiB"
+
+
+TO_INTERVAL = {
+    "s": "to_seconds({})",
+    "ms": "to_milliseconds({})",
+    "us": "to_microseconds({})",
+    "ns": "to_microseconds({} // 1000)",
+}
+"""SQL of an interval from a whole number, by its unit."""
 
 
 def quoted(name: str) -> str:
@@ -384,6 +394,15 @@ def local_times(schema: "pa.Schema") -> dict[str, str]:
         f.name: _clock(quoted(f.name), f.type.tz)
         for f in schema
         if pa.types.is_timestamp(f.type) and f.type.tz not in (None, "UTC")
+    }
+
+
+def durations(schema: "pa.Schema") -> dict[str, str]:
+    """SQL of columns that Parquet stores as numbers, although they are durations."""
+    return {
+        f.name: TO_INTERVAL[f.type.unit].format(quoted(f.name))
+        for f in schema
+        if pa.types.is_duration(f.type)
     }
 
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from riskset._errors import InputError, counted
 from riskset._runtime import Runtime
 from riskset._types import AnyArray, Factors, Features, Index, Matrix, Rows
-from riskset.data.checks import Places, as_array, as_numbers
+from riskset.data.checks import IN_DAYS, Places, as_array, as_numbers
 from riskset.data.column_storage import BinaryColumns, DenseColumns, StoredColumns
 from riskset.data.design_build import write_blocks
 from riskset.data.design_columns import (
@@ -110,7 +110,9 @@ class Design:
         if array.dtype.kind not in "buif":
             raise InputError(
                 f"X must be numeric, but its type is {array.dtype}.",
-                hint="encode the columns as numbers, or pass a data frame with named columns.",
+                hint=IN_DAYS
+                if array.dtype.kind == "m"
+                else "encode the columns as numbers, or pass a data frame with named columns.",
             )
         names = column_names(names, keys, array.shape[1])
         builder = ColumnBuilder(array.shape[0])

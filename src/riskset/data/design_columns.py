@@ -10,10 +10,12 @@ from riskset._errors import InputError, counted
 from riskset._runtime import Runtime
 from riskset._types import AnyArray, Features, Index, Matrix, Rows
 from riskset.data.checks import (
+    IN_DAYS,
     MISSING,
-    NUMBERS,
     Places,
     first_repeated,
+    is_duration,
+    is_number_type,
     missing_rows,
     refuse_inexact,
     shown,
@@ -26,7 +28,7 @@ from riskset.data.column_storage import (
     StoredColumns,
     ValuedColumns,
 )
-from riskset.data.episodes import ranges
+from riskset.data.start_stop.episodes import ranges
 from riskset.kernels import columns_cpu
 
 __all__ = [
@@ -384,7 +386,7 @@ def as_float(array: AnyArray) -> AnyArray:
     if array.dtype == object:
         missing = missing_rows(array)
         filled = np.where(missing, np.nan, array)
-        odd = {type_ for type_ in set(map(type, filled.flat)) if not issubclass(type_, NUMBERS)}
+        odd = {type_ for type_ in set(map(type, filled.flat)) if not is_number_type(type_)}
         bad = np.array([type(value) in odd for value in filled.flat], dtype=bool)
         if not odd:
             return filled.astype(np.float64)
@@ -394,7 +396,9 @@ def as_float(array: AnyArray) -> AnyArray:
     where = ", column ".join(map(str, at))
     raise InputError(
         f"X must be numeric, but row {where} has {shown(array[at])}.",
-        hint="encode it as numbers, or pass a data frame, whose text columns are encoded as "
+        hint=IN_DAYS
+        if is_duration(array[at])
+        else "encode it as numbers, or pass a data frame, whose text columns are encoded as "
         "categories.",
     )
 

@@ -16,6 +16,7 @@ from riskset.data.csv_file import TextRules, as_key, open_csv
 from riskset.data.database import (
     Database,
     StoredTable,
+    durations,
     file_errors,
     local_times,
     quoted,
@@ -115,7 +116,8 @@ def _open_parquet(database: Database, path: Path) -> StoredTable:
     view = database.new_name()
     source = f"read_parquet({text(str(path))}, hive_partitioning = false)"
     declared = {name: _categories(path, name) for name in text_categories(schema)}
-    database.define(view, source, local_times(schema) | database.enums(declared))
+    made = local_times(schema) | durations(schema) | database.enums(declared)
+    database.define(view, source, made)
     index = pandas_index(schema.names, schema.metadata)
     return database.stored(view, path.name, schema.names, index, _coded(path, schema))
 

@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from numbers import Real
 from typing import Any
 
 import narwhals as nw
@@ -20,7 +19,13 @@ import pyarrow as pa
 
 from riskset._errors import InputError
 from riskset._types import AnyArray, Factors
-from riskset.data.checks import EXACT, MissingValuesError, complain_rows, first_repeated
+from riskset.data.checks import (
+    EXACT,
+    MissingValuesError,
+    complain_rows,
+    first_repeated,
+    is_number_type,
+)
 from riskset.data.design import Design
 from riskset.data.levels import find_levels, level_codes, with_references
 from riskset.data.missing_values import (
@@ -33,7 +38,17 @@ from riskset.data.missing_values import (
 )
 from riskset.data.table import Table, has_order, kind_of, numbers, pandas_index, refuse_empty
 
-__all__ = ["FrameEncoder", "as_table", "data_frame", "eager_frame"]
+__all__ = [
+    "LIBRARIES",
+    "FrameEncoder",
+    "as_table",
+    "data_frame",
+    "eager_frame",
+    "result_library",
+]
+
+LIBRARIES = ("pandas", "polars", "pyarrow")
+"""Libraries of the data frames of results."""
 
 CHUNK_CELLS = 1 << 25
 """Cells of a file that are held at a time: 256 MB as float64."""
@@ -176,23 +191,35 @@ def _kind_of_object(value: object) -> str:
     """The kind of an object, as messages call it."""
     if isinstance(value, bool | np.bool_):
         return "booleans"
-    if value is None or isinstance(value, (Real, Decimal, np.integer, np.floating)):
+    if value is None or is_number_type(type(value)):
         return "numbers"
     return "text" if isinstance(value, str) else f"objects of type {type(value).__name__}"
+
+
+def result_library(library: str | None) -> str | None:
+    """The library of the data frames of results, for data of some library; None: the default."""
+    return library if library in LIBRARIES else None
 
 
 def data_frame(columns: Mapping[str, AnyArray], library: str | None) -> Any:
     """A data frame of named columns of equal length, of which the first labels the rows.
 
-    `library` is "pandas" (the first column is the index), "polars" or "pyarrow"; any other: pandas
-    if it is installed, else Arrow, which always is.
+    `library` is one of `LIBRARIES`: in pandas, the first column is the index. None: pandas if it is
+    installed, else Arrow, which always is.
     """
+    if library is not None and library not in LIBRARIES:
+        raise InputError.wrong_option("library", library, LIBRARIES)
     lists = {name: column.tolist() for name, column in columns.items()}
     if library == "polars":
         return nw.from_dict(lists, backend="polars").to_native()
     if library == "pyarrow" or not importlib.util.find_spec("pandas"):
         return nw.from_dict(lists, backend="pyarrow").to_native()
     return nw.from_dict(lists, backend="pandas").to_native().set_index(next(iter(columns)))
+
+
+def arrow_table(columns: Mapping[str, AnyArray]) -> Any:
+    """Arrays of numbers as an Arrow table, which shares their memory."""
+    return pa.table({name: pa.array(column) for name, column in columns.items()})
 
 
 class _Ahead:

@@ -7,25 +7,27 @@ through a type that cannot hold it exactly.
 
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
-from numbers import Rational, Real
+from numbers import Rational
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from riskset._errors import InputError
-from riskset._types import AnyArray, Index
+from riskset._types import AnyArray, Index, Rows
 from riskset.data.checks import (
     EXACT,
     Places,
     as_array,
     complain_rows,
+    is_number_type,
     missing_rows,
     refuse_name,
     shown,
 )
 
 __all__ = [
+    "as_clusters",
     "as_codes",
     "as_group_codes",
     "as_keys",
@@ -99,6 +101,22 @@ def as_codes(values: object, name: str, n_rows: int, places: Places) -> tuple[In
     """`as_labels` as codes 0..k-1 in the sorted order of the labels, and the labels."""
     labels, codes = np.unique(as_labels(values, name, n_rows, places), return_inverse=True)
     return codes.reshape(-1).astype(np.int64), labels
+
+
+def as_clusters(
+    values: object, n_rows: int, places: Places, weight: Rows | None = None
+) -> tuple[Index, AnyArray]:
+    """Codes of clusters (n,), as by `as_codes`, of which rows of positive weight have several."""
+    codes, labels = as_codes(values, "cluster", n_rows, places)
+    used = codes if weight is None else codes[weight > 0]
+    if used.size > 1 and (used == used[0]).all():
+        raise InputError(
+            f"{places.column('cluster')} has the same label in all rows, so the data do not say "
+            "how results vary from one cluster to another.",
+            hint="pass at least two clusters, such as people or hospitals; if each row is "
+            "independent of the others, leave out `cluster` and any frailty.",
+        )
+    return codes, labels
 
 
 def as_group_codes(
@@ -252,7 +270,7 @@ def _kind(type_: type) -> str:
         return "text"
     if issubclass(type_, bool | np.bool_):
         return "boolean"
-    if issubclass(type_, (Real, Decimal, np.integer, np.floating)):
+    if is_number_type(type_):
         return "number"
     return f"{type_.__module__}.{type_.__qualname__}".removeprefix("builtins.")
 

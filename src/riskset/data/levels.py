@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from riskset._errors import InputError
 from riskset._types import AnyArray
-from riskset.data.checks import listed
+from riskset.data.checks import IN_DAYS, listed
 from riskset.data.missing_values import (
     MISSING_LEVEL,
     MissingRule,
@@ -22,6 +22,7 @@ from riskset.data.missing_values import (
 )
 from riskset.data.table import (
     DAYS,
+    DURATION,
     Table,
     check_present,
     declared_values,
@@ -68,7 +69,9 @@ MAX_UNITS = 3
 """Amounts have few units; codes such as 12B have many letters."""
 
 DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}([T ].*)?|[0-9]{1,2}[/.][0-9]{1,2}[/.][0-9]{4}")
+CLOCK = re.compile(r":|T")
 BOOLEAN = re.compile(r"(?i:true|false)")
+HINTS = {"date": DAYS, "duration": IN_DAYS}
 MISSING_CODE = re.compile(r"(?i:#?n/?a|nan|null|<na>|nat|\.*|\?*|-*)")
 """What programs write for a missing value; in a column of words it may be a level."""
 
@@ -206,6 +209,8 @@ def _check_words(
 _KINDS: dict[str, Callable[[str], object]] = {
     "number": lambda level: is_number(level) or COMMAS.fullmatch(level),
     "date": DATE.fullmatch,
+    # 30 days and 90 days may be two groups, but a clock beside them makes a duration.
+    "duration": lambda level: DURATION.fullmatch(level) and CLOCK.search(level),
     "boolean": BOOLEAN.fullmatch,
 }
 
@@ -241,15 +246,14 @@ def _wrong_kind(
         return InputError(
             f"{words} is text, but all of its {len(levels):,} different values are {what}s "
             f"(such as {levels[0]!r}).",
-            hint=DAYS if what == "date" else f"convert it to numbers; if they are codes, {letter}",
+            hint=HINTS.get(what, f"convert it to numbers; if they are codes, {letter}"),
         )
     wanted = pa.array(odd, pa.large_string())
     first = int(np.argmax(pc.is_in(array.cast(pa.large_string()), value_set=wanted).to_numpy()))
     are = f"is not a {what}" if len(odd) == 1 else f"are not {what}s"
     correct = "correct or recode such values, so that the column"
-    hints = {
+    hints = HINTS | {
         "number": f"{correct} is numeric; if the numbers are codes, {letter}",
-        "date": DAYS,
         "boolean": f"{correct} holds true and false only.",
     }
     if what == "number" and has_decimal_comma(array[first].as_py()):

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from riskset._errors import InputError
 from riskset._types import AnyArray, Index, Rows
+from riskset.data.checks import IN_DAYS
 from riskset.data.column_storage import SHIFT
 from riskset.data.database import StoredTable, batches, quoted
 from riskset.kernels.long_table_cpu import append_entries
@@ -126,8 +127,10 @@ class LongQuery:
         must = f"column {column!r} of {self.place} must be numeric"
         if type_ != "VARCHAR":
             raise InputError(
-                f"{must}, but its type is {type_}.",
-                hint="convert it to numbers, or name another column with `covariate_columns`.",
+                f"{must}, but its type is {'duration' if type_ == 'INTERVAL' else type_}.",
+                hint=IN_DAYS
+                if type_ == "INTERVAL"
+                else "convert it to numbers, or name another column with `covariate_columns`.",
             )
         # In a CSV file with only a header every column is text.
         rows = self.database.sql(

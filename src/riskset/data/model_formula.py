@@ -206,9 +206,19 @@ KNOWN = (
 )
 
 
+ELSEWHERE = {
+    "frailty": "name the clusters by cluster(id), and fit `riskset.CoxFrailty`.",
+    "tt": "fit `riskset.TimeEffectCox`, or `riskset.Cox` to rows of `riskset.time_interactions`.",
+}
+"""Functions of R's formulas, and what has their place."""
+
+
 def _check_function(node: ast.expr, text: str) -> None:
-    if isinstance(node, ast.Name) and node.id in FUNCTIONS:
-        return
+    if isinstance(node, ast.Name):
+        if node.id in FUNCTIONS:
+            return
+        if node.id in ELSEWHERE:
+            raise wrong_formula(text, f"it does not take {node.id!r}", ELSEWHERE[node.id])
     if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
         known = {"np": NUMPY, "contr": CONTRASTS}.get(node.value.id, ())
         if node.attr in known:

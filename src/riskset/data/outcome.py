@@ -15,8 +15,8 @@ from riskset._errors import InputError
 from riskset._runtime import Runtime
 from riskset._types import AnyArray, Index, RiskSets, Rows
 from riskset.data.causes import CauseLabels, choose_cause, code_labels, holds_text
-from riskset.data.checks import EXACT, Places, as_array, as_numbers, complain_rows
-from riskset.data.labels import as_codes, code_columns
+from riskset.data.checks import EXACT, Places, as_array, as_numbers, as_time_numbers, complain_rows
+from riskset.data.labels import as_clusters, code_columns
 from riskset.data.risk_order import into_risk_sets, risk_order
 from riskset.kernels.grouping_cpu import count_near_ties
 
@@ -33,6 +33,11 @@ __all__ = [
 MIN_SHARED_ROWS = 1 << 18
 """Fewer are fetched by one thread."""
 NEAR_TIE_ULPS = 16
+"""Times that differ by less were probably meant to be equal."""
+WIDER = 64
+"""Continuous times have so many times as many neighbours within a distance as wide."""
+MORE_THAN_CHANCE = 4.0
+"""Near ties are noted if there are so many times as many as continuous times have."""
 
 
 def field_names(array: AnyArray, name: str = "y") -> tuple[str, str]:
@@ -123,12 +128,12 @@ def read_outcome(
     time: object, event: object, entry: object, censored: object, places: Places
 ) -> tuple[Rows, Index, Rows | None, CauseLabels]:
     """Times, codes of events, entries if any, and the labels of events if they are text."""
-    times = as_numbers(time, "time", None, places)
+    times = as_time_numbers(time, "time", None, places)
     codes, labels = read_events(event, times.size, places, censored)
     check_times(times, None, places)
     if entry is None:
         return times, codes, None, labels
-    entries = as_numbers(entry, "entry", times.size, places)
+    entries = as_time_numbers(entry, "entry", times.size, places)
     check_times(times, entries, places)
     return times, codes, entries, labels
 
@@ -211,7 +216,9 @@ class Outcome:
     strata : (n_strata,) array
         The labels.
     cluster : (n,) int64 or None
-        Codes of the clusters, such as persons or sites.
+        Codes of the clusters, such as persons or sites, in the sorted order of `clusters`.
+    clusters : (n_clusters,) array or None
+        The labels.
     labels : mapping of int to str
         The label of each cause; empty if causes are numbers.
 
@@ -234,6 +241,7 @@ class Outcome:
     stratum: Index
     strata: AnyArray
     cluster: Index | None = None
+    clusters: AnyArray | None = None
     has_weights: bool = False
     n_near_ties: int = field(default=0, compare=False)
     labels: CauseLabels = field(default_factory=dict)
@@ -275,7 +283,7 @@ class Outcome:
             The message gives the column, the row, the value, what was expected, and a remedy.
         """
         places = places or Places()
-        times = as_numbers(time, "time", None, places)
+        times = as_time_numbers(time, "time", None, places)
         n_rows = times.size
         if n_rows == 0:
             raise InputError(
@@ -283,7 +291,8 @@ class Outcome:
             )
 
         def numbers(values: object, name: str) -> Rows | None:
-            return None if values is None else as_numbers(values, name, n_rows, places)
+            read = as_time_numbers if name == "entry" else as_numbers
+            return None if values is None else read(values, name, n_rows, places)
 
         return cls.of_numbers(
             times,
@@ -331,6 +340,7 @@ class Outcome:
         )
         strata, stratum_labels = _strata(stratum, n_rows, places)
         by_time = risk_order(time, strata, 1)
+        grouped = None if cluster is None else as_clusters(cluster, n_rows, places, weights)
         outcome = cls(
             time=time,
             event=event,
@@ -340,11 +350,10 @@ class Outcome:
             offset=np.zeros(n_rows) if offset is None else offset,
             stratum=strata,
             strata=stratum_labels,
-            cluster=None if cluster is None else as_codes(cluster, "cluster", n_rows, places)[0],
+            cluster=None if grouped is None else grouped[0],
+            clusters=None if grouped is None else grouped[1],
             has_weights=weight is not None,
-            # Times that should be equal, but were computed in different ways, differ in the last
-            # digits.
-            n_near_ties=count_near_ties(by_time, time, NEAR_TIE_ULPS, Runtime.select()),
+            n_near_ties=_near_ties(by_time, time),
             labels=labels,
         )
         if len(stratum_labels) == 1:
@@ -467,3 +476,17 @@ def _strata(stratum: object, n_rows: int, places: Places) -> tuple[Index, AnyArr
     if stratum is None:
         return np.zeros(n_rows, dtype=np.int64), np.zeros(1, dtype=np.int64)
     return code_columns(stratum, "strata", n_rows, places)
+
+
+def _near_ties(order: Index, time: Rows) -> int:
+    """Neighbouring times that differ only in their last digits, if chance does not explain them.
+
+    Times that should be equal, but were computed in different ways, differ so. Of many continuous
+    times some do, too; then times that are a little farther apart are as frequent.
+    """
+    runtime = Runtime.select()
+    near = count_near_ties(order, time, NEAR_TIE_ULPS, runtime)
+    if not near:
+        return 0
+    within = count_near_ties(order, time, NEAR_TIE_ULPS * WIDER, runtime)
+    return near if near * WIDER > MORE_THAN_CHANCE * within else 0

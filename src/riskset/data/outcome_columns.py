@@ -15,6 +15,7 @@ from riskset.data.table import (
     TableWords,
     check_present,
     finite_numbers,
+    finite_times,
     keys,
     kind_of,
     labels,
@@ -24,8 +25,8 @@ from riskset.data.table import (
 
 __all__ = ["OutcomeColumns", "identified", "places_of"]
 
-ROUNDED = ("time", "entry")
-"""Roles whose numbers are rounded to `ColumnRoles.time_digits`."""
+TIMES = ("time", "entry")
+"""Roles of times, whose numbers are rounded to `ColumnRoles.time_digits`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,9 +57,9 @@ class OutcomeColumns:
             name = getattr(roles, role)
             if name is None or role in ("event", "id"):
                 continue
-            read = finite_numbers if role in NUMBERS else labels
+            read = finite_times if role in TIMES else finite_numbers if role in NUMBERS else labels
             arrays[role] = read(table, name, table.array(name))
-            if role in ROUNDED and roles.time_digits is not None:
+            if role in TIMES and roles.time_digits is not None:
                 arrays[role] = np.round(arrays[role], roles.time_digits)
         strata = _strata(table, roles)
         return cls(event=event, event_labels=event_labels, strata=strata, **arrays)
@@ -159,7 +160,7 @@ def places_of(roles: ColumnRoles, words: TableWords) -> Places:
     for role in (*NUMBERS, "cluster"):
         name = getattr(roles, role)
         if name is not None:
-            is_rounded = role in ROUNDED and roles.time_digits is not None
+            is_rounded = role in TIMES and roles.time_digits is not None
             note = f" (rounded to {roles.time_digits} decimals)" if is_rounded else ""
             columns[role] = words.column(name) + note
     if roles.stratum_columns:

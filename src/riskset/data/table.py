@@ -4,6 +4,7 @@ Whatever holds the data, a `Table` hands out one column at a time, and knows how
 columns and rows. Below it nothing is missing, infinite or of a wrong type.
 """
 
+import datetime
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -14,11 +15,20 @@ import pyarrow as pa
 
 from riskset._errors import InputError
 from riskset._types import AnyArray, Rows
-from riskset.data.checks import MISSING, MissingValuesError, Places, as_finite, complain_rows
+from riskset.data.checks import (
+    BOOLEAN_TIME,
+    IN_DAYS,
+    MISSING,
+    MissingValuesError,
+    Places,
+    as_finite,
+    complain_rows,
+)
 from riskset.data.labels import OWN_KEY, OWN_LABEL, as_keys, as_labels
 
 __all__ = [
     "DAYS",
+    "DURATION",
     "INDEX",
     "NUMBER",
     "Table",
@@ -26,6 +36,7 @@ __all__ = [
     "check_present",
     "declared_values",
     "finite_numbers",
+    "finite_times",
     "has_decimal_comma",
     "has_order",
     "is_number",
@@ -42,10 +53,17 @@ __all__ = [
 
 CODES = "in a CSV file an empty field, NA, N/A, #N/A, NaN and NULL are missing values; "
 NUMBER = re.compile(r"[-+]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?")
+DURATION = re.compile(
+    r"-?[0-9]+ days?(,? [-+]?[0-9]{1,2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?)?"
+    r"|-?P(?=.)([0-9]+[YMWD])*(T([0-9.]+[HMS])+)?"
+)
+"""How pandas, polars, Python and R write durations: 5 days 00:00:00, or P5DT0H."""
+
 INDEX = re.compile(r"__index_level_[0-9]+__")
 """How pandas calls an index without a name."""
 
-DAYS = "count the days since the start of follow-up, or leave the column out with `drop`."
+LEAVE_OUT = "leave the column out with `drop`."
+DAYS = f"count the days since the start of follow-up, or {LEAVE_OUT}"
 
 
 @dataclass(frozen=True)
@@ -145,7 +163,7 @@ def pandas_index(names: Sequence[str], metadata: Mapping[bytes, bytes] | None) -
 
 
 def kind_of(type_: "pa.DataType") -> str:
-    """The kind of an Arrow type: number, bool, text, category, date, missing or other."""
+    """The kind of a type: number, bool, text, category, date, duration, missing or other."""
     types = pa.types
     if types.is_boolean(type_):
         return "bool"
@@ -156,6 +174,8 @@ def kind_of(type_: "pa.DataType") -> str:
     if types.is_dictionary(type_):
         inner = kind_of(type_.value_type)
         return "category" if inner in ("text", "number", "bool") else inner
+    if types.is_duration(type_) or types.is_interval(type_):
+        return "duration"
     if types.is_temporal(type_):
         return "date"
     return "missing" if types.is_null(type_) else "other"
@@ -177,7 +197,12 @@ def type_words(type_: "pa.DataType") -> str:
         return "date"
     if pa.types.is_timestamp(type_):
         return "date and time"
-    known = {"text": "text", "category": "categorical", "missing": "empty"}
+    known = {
+        "text": "text",
+        "category": "categorical",
+        "duration": "duration",
+        "missing": "empty",
+    }
     return known.get(kind_of(type_), str(type_))
 
 
@@ -212,10 +237,11 @@ def missing_hint(table: Table, hint: str) -> str:
     return (CODES if ".csv" in file or ".tsv" in file else "") + hint
 
 
-def numbers(table: Table, name: str, array: "pa.ChunkedArray") -> AnyArray:
+def numbers(table: Table, name: str, array: "pa.ChunkedArray", hint: str = MISSING) -> AnyArray:
     """A column of numbers or booleans without gaps as an array of its own numeric type.
 
-    Raises `InputError` if the column is of another type, or a value is missing or infinite.
+    Raises `InputError` if the column is of another type, or a value is missing or infinite, for
+    which `hint` is the remedy.
     """
     values = _present_numbers(table, name, array)
     if values.dtype.kind == "f":
@@ -223,7 +249,7 @@ def numbers(table: Table, name: str, array: "pa.ChunkedArray") -> AnyArray:
         bad, places = ~np.isfinite(values), words.places(name)
         error = MissingValuesError if np.isnan(values[bad]).any() else InputError
         words_of = words.column(name), "must be finite", places
-        complain_rows(bad, array, *words_of, hint=MISSING, error=error)
+        complain_rows(bad, array, *words_of, hint=hint, error=error)
     return values
 
 
@@ -231,6 +257,17 @@ def finite_numbers(table: Table, name: str, array: "pa.ChunkedArray") -> Rows:
     """As `numbers`, but as float64, which must hold every value exactly."""
     values = _present_numbers(table, name, array)
     return as_finite(values, table.words.column(name), Places(row_name=table.words.row))
+
+
+def finite_times(table: Table, name: str, array: "pa.ChunkedArray") -> Rows:
+    """As `finite_numbers`, but booleans are not times."""
+    if kind_of(array.type) == "bool":
+        raise InputError(
+            f"{table.words.column(name)} must hold numbers, but its type is "
+            f"{type_words(array.type)}.",
+            hint=BOOLEAN_TIME,
+        )
+    return finite_numbers(table, name, array)
 
 
 def _present_numbers(table: Table, name: str, array: "pa.ChunkedArray") -> AnyArray:
@@ -255,18 +292,37 @@ def _not_numeric(table: Table, name: str, array: "pa.ChunkedArray", kind: str) -
             return InputError(
                 f"{must}, but {int(odd.sum()):,} of {table.n_rows:,} rows {holds} text (first: "
                 f"{table.words.row(at)}, value {array[at].as_py()!r}).",
-                hint="write decimals with a point instead of a comma."
-                if has_decimal_comma(array[at].as_py())
-                else "correct these values, or name another column.",
+                hint=_text_hint(array[at].as_py()),
             )
-    first = f" (first: {table.words.row(0)}, value {array[0].as_py()!s})" if len(array) else ""
+    value = _shown_duration(array) if kind == "duration" else f", value {array[0].as_py()!s}"
+    first = f" (first: {table.words.row(0)}{value})" if len(array) else ""
+    other = f"convert it to numbers, or to text if these are categories, or {LEAVE_OUT}"
     return InputError(
         f"{must}, but its type is {type_words(array.type)}{first}.",
-        hint=DAYS
-        if kind == "date"
-        else "convert it to numbers, or to text if these are categories, or leave it out with "
-        "`drop`.",
+        hint={"date": DAYS, "duration": f"{IN_DAYS[:-1]}, or {LEAVE_OUT}"}.get(kind, other),
     )
+
+
+def _shown_duration(array: "pa.ChunkedArray") -> str:
+    """The first value of a column of durations for a message; "" for a missing one."""
+    value = array[0]
+    if not value.is_valid:
+        return ""
+    if pa.types.is_duration(array.type):
+        value = value.cast(pa.duration("us"), safe=False)  # Python knows no nanoseconds
+        return f", value {value.as_py()}"
+    months, days, nanoseconds = value.as_py()
+    rest = datetime.timedelta(days=days, microseconds=nanoseconds // 1000)
+    return f", value {f'{months} months, ' if months else ''}{rest}"
+
+
+def _text_hint(value: str) -> str:
+    """What to do with a text where a number should be."""
+    if has_decimal_comma(value):
+        return "write decimals with a point instead of a comma."
+    if DURATION.fullmatch(value.strip()):
+        return IN_DAYS
+    return "correct these values, or name another column."
 
 
 def is_number(text: str) -> bool:
@@ -282,11 +338,11 @@ def has_decimal_comma(text: str) -> bool:
 
 def labels(table: Table, name: str, array: "pa.ChunkedArray") -> AnyArray:
     """A column of group labels, as `riskset.data.labels` types them."""
-    if kind_of(array.type) in ("date", "other"):
+    if kind_of(array.type) in ("date", "duration", "other"):
         raise InputError(
             f"{table.words.column(name)} must hold numbers or text, but its type is "
             f"{type_words(array.type)}.",
-            hint="convert it to text.",
+            hint=IN_DAYS if kind_of(array.type) == "duration" else "convert it to text.",
         )
     check_present(table, name, array, OWN_LABEL)
     return as_labels(_objects(array), name, table.n_rows, table.words.places(name))
@@ -298,7 +354,7 @@ def keys(table: Table, name: str, array: "pa.ChunkedArray") -> AnyArray:
     Raises `InputError` if identifiers are missing, are fractions, or are floating-point numbers too
     large to be exact.
     """
-    if kind_of(array.type) in ("date", "other", "bool"):
+    if kind_of(array.type) in ("date", "duration", "other", "bool"):
         raise InputError(
             f"{table.words.column(name)} must hold whole numbers or text to identify rows, but its "
             f"type is {type_words(array.type)}.",

@@ -1,6 +1,8 @@
 """People, outcomes and competing events of both arms, and rates and effects that reveal them."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -11,10 +13,12 @@ from riskset.disclosure.rows import (
     Results,
     RowT,
     grouped,
+    keys_of,
     names_hidden,
     number,
     run_of,
 )
+from riskset.disclosure.same_people import QUESTION, ShownBefore, side_of
 from riskset.disclosure.small_cells import hide_small, is_small
 from riskset.results.rows import ControlRow, EstimateRow
 
@@ -22,6 +26,7 @@ __all__ = [
     "CALIBRATED",
     "EFFECT",
     "E_VALUES",
+    "FRAILTIES",
     "OF_CONTROL",
     "OF_EFFECT",
     "RATES",
@@ -37,6 +42,7 @@ __all__ = [
 EFFECT = ("hr", "hr_lower", "hr_upper", "log_hr", "se", "p", "one_sided_p", "llr")
 CALIBRATED = tuple(f"calibrated_{name}" for name in EFFECT[:-1])
 E_VALUES = ("e_value", "e_value_limit", "e_value_common")
+FRAILTIES = ("n_clusters", "frailty_variance", "frailty_p")
 OF_EFFECT = (*EFFECT, *CALIBRATED, *E_VALUES, "proportionality_p", "interaction_p")
 """Numbers that reveal an effect or how precise it is."""
 
@@ -50,6 +56,7 @@ OF_CONTROL = (
 
 PEOPLE = ("persons", "exposures")
 COUNTS = (*PEOPLE, "outcomes", "competing")
+EVENTS = tuple(f"{arm}_{name}" for arm in ARMS for name in COUNTS[2:])
 WITHOUT_EVENT = "without_event"
 """People of an arm without any event: no column, but ``suppressed`` names it where they are few, as
 the outcomes or competing events are then hidden although they may be many."""
@@ -76,12 +83,36 @@ def few_outcomes(row: Named, least: int) -> bool:
 def share_arms(rows: Sequence[RowT], results: Results) -> Iterator[RowT]:
     """Rows of the tables `arms` and `estimates`."""
     shared: dict[int, RowT] = {}
+    elsewhere, answers = ShownBefore(results), _answers(rows)
     for places in grouped(rows, RUN):
-        hidden = hidden_in_arms([rows[k] for k in places], results.least)
+        own = [rows[k] for k in places]
+        also = [elsewhere.near(row, EVENTS, *_level(row)) for row in own]
+        for names, row in zip(also, own, strict=True):
+            if side_of(row) == "before":
+                for after in answers[keys_of(row, QUESTION)]:
+                    names |= _close(row, after, results.least)
+        hidden = hidden_in_arms(own, results.least, also)
         for k, names in zip(places, hidden, strict=True):
             gone = dict.fromkeys(names & set(rows[k]))
             shared[k] = rows[k].changed(gone | {"suppressed": suppressed_in(rows[k], names)})
+            elsewhere.add(rows[k], {name: shared[k][name] for name in EVENTS}, *_level(rows[k]))
     return (shared[k] for k in range(len(rows)))
+
+
+def _level(row: Named) -> tuple[object, object]:
+    return row.get("subgroup"), row.get("level")
+
+
+def _answers(rows: Sequence[Named]) -> dict[tuple[Any, ...], list[Named]]:
+    """Rows of the people after adjustment, of all analyses of a question.
+
+    All of them were among the people before, whom the analyses may share.
+    """
+    found: dict[tuple[Any, ...], list[Named]] = defaultdict(list)
+    for row in rows:
+        if _side(row) == "after":
+            found[keys_of(row, QUESTION)].append(row)
+    return found
 
 
 def suppressed_in(row: Named, hidden: Iterable[str]) -> str:
@@ -91,16 +122,21 @@ def suppressed_in(row: Named, hidden: Iterable[str]) -> str:
     return ", ".join(sorted(names_hidden(row) | gone | few))
 
 
-def hidden_in_arms(rows: Sequence[Named], least: int) -> list[set[str]]:
+def hidden_in_arms(
+    rows: Sequence[Named], least: int, also: Sequence[set[str]] = ()
+) -> list[set[str]]:
     """Names to hide in each of the rows of one run.
 
     A row has counts of both arms, perhaps rates and an effect, and the column ``role`` or ``side``
-    that says whose they are; a row without both stands for itself.
+    that says whose they are; a row without both stands for itself. `also` are names to hide in each
+    row for another reason.
     """
     hidden = [_by_themselves(row, least) for row in rows]
+    for names, more in zip(hidden, also, strict=False):
+        names |= more
     left = [{**row, **dict.fromkeys(names)} for row, names in zip(rows, hidden, strict=True)]
-    for names, also in zip(hidden, _by_others(left, least), strict=True):
-        names |= also
+    for names, others in zip(hidden, _by_others(left, least), strict=True):
+        names |= others
     for row, names in zip(rows, hidden, strict=True):
         names |= _with_what_reveals(row, names, least)
     return hidden
@@ -150,8 +186,20 @@ def _with_what_reveals(row: Named, hidden: set[str], least: int) -> set[str]:
             found |= {"mdrr", "expected_se", *E_VALUES, *rates_of(arm)}
     # The variance of an unadjusted log ratio is close to 1 / a + 1 / b with a and b outcomes.
     if few_outcomes(row, least) or (few and row.get("role", "main") not in ADJUSTED):
-        found |= set(OF_EFFECT)
+        found |= {*OF_EFFECT, *FRAILTIES}
+    if _has_small_clusters(row, hidden, least):
+        found |= set(FRAILTIES)
     return found
+
+
+def _has_small_clusters(row: Named, hidden: set[str], least: int) -> bool:
+    """Whether clusters have few people on average, or the number of people is hidden."""
+    n_clusters = row.get("n_clusters")
+    if n_clusters is None:
+        return False
+    names = [f"{arm}_exposures" for arm in ARMS]
+    people = sum(number(row.get(name)) for name in names)
+    return bool(hidden & set(names)) or not people >= least * n_clusters
 
 
 def _by_others(rows: Sequence[Named], least: int) -> list[set[str]]:

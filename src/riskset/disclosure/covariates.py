@@ -21,6 +21,7 @@ from riskset.disclosure.rows import (
     without,
 )
 from riskset.disclosure.small_cells import hide_small, is_near, is_small
+from riskset.results.balance_rows import JOINED
 from riskset.results.rows import (
     AdjustmentRow,
     AttritionRow,
@@ -61,6 +62,10 @@ DIFFERENCES = (
 OF_ARM = ("", "_count", "_sd", "_lower", "_upper")
 """Ends of the names of the numbers of an arm in a table of characteristics."""
 
+MAX_TRIED = 2_000
+"""Small counts of a place that are tried together with those of another one, in 32 MB; where there
+are more, everything is hidden if no count alone may be another one."""
+
 Sizes = Mapping[Cell, float]
 """Rows of both arms before and after; NaN if they are not known."""
 
@@ -71,7 +76,8 @@ def share_balance(rows: Sequence[BalanceRow], results: Results) -> Iterator[Bala
     for places in grouped(rows, ("adjustment",)):
         of_it = [rows[k] for k in places]
         sizes, adjustment = _sizes(of_it[0].adjustment, results)
-        sizes = {**sizes, **_sizes_before(of_it)}
+        if not adjustment.sampled:  # else shares are not those of the counts
+            sizes = {**sizes, **_sizes_before(of_it)}
         limit, sd = adjustment.threshold, adjustment.sd or "before"
         hidden = hidden_in_balance(of_it, sizes, results.least, limit, sd)
         for k, names in zip(places, hidden, strict=True):
@@ -235,20 +241,13 @@ def _side_reveals(
 ) -> bool:
     """Whether the sides of the limit leave a hidden count no choice.
 
-    Every combination of small counts, of ones or of zeros, is tried in the places of those hidden.
+    Small counts, of ones or of zeros, are tried in the places of those hidden.
     """
     n = {cell: _size(row, cell, sizes) for cell in CELLS}
     counts = {cell: number(row[f"{cell[0]}_count_{cell[1]}"]) for cell in CELLS}
     if any(np.isnan(n[c]) or np.isnan(counts[c]) for c in CELLS if c[0] == "before" or c in hidden):
         return True
-    order = sorted(hidden)
-    few = np.arange(1, max(least, 2), dtype=np.float64)
-    near = [few if counts[c] < least else n[c] - few for c in order]
-    grid = [g.ravel() for g in np.meshgrid(*near, indexing="ij")]
-    tried = {c: np.full(grid[0].size, counts[c]) for c in CELLS} | dict(
-        zip(order, grid, strict=True)
-    )
-    fits = np.ones(grid[0].size, dtype=bool)
+    flags: dict[str, bool] = {}
     for side in SIDES:
         flag = row.get(f"{side}_balanced")
         if flag is None:
@@ -256,12 +255,99 @@ def _side_reveals(
         if side == "after" and any(np.isnan(n[c]) or np.isnan(counts[c]) for c in CELLS):
             return True
         own = _sizes_of_difference({c: np.array([counts[c]]) for c in CELLS}, n, side, sd)
-        if not _agrees(own, limit, bool(flag)).all():
-            if side == "before":
-                return True
-            continue  # weights, which readers do not know
-        fits &= _agrees(_sizes_of_difference(tried, n, side, sd), limit, bool(flag))
-    return any(np.unique(tried[c][fits]).size < 2 for c in order)
+        if _agrees(own, limit, bool(flag)).all():
+            flags[side] = bool(flag)
+        elif side == "before":
+            return True  # else weights, which readers do not know
+    few = np.arange(1, max(least, 2), dtype=np.float64)
+    choices = {c: few if counts[c] < least else n[c] - few for c in hidden}
+    # Most often, another count goes with the true ones in all other places.
+    if all(
+        counts[c] in choices[c] and _has_another(c, choices[c], counts, n, flags, limit, sd)
+        for c in hidden
+    ):
+        return False
+    if few.size > MAX_TRIED:
+        return True
+    tried = {c: choices.get(c, np.array([counts[c]])) for c in CELLS}
+    return any(
+        found < 2 for c, found in _choices(tried, n, flags, limit, sd).items() if c in hidden
+    )
+
+
+def _has_another(
+    cell: Cell,
+    choices: NDArray[np.float64],
+    counts: Mapping[Cell, float],
+    n: Sizes,
+    flags: Mapping[str, bool],
+    limit: float,
+    sd: str,
+) -> bool:
+    """Whether a count may be another one while all others are as they are."""
+    tried = {c: np.full(choices.size, counts[c]) for c in CELLS} | {cell: choices}
+    fits = choices != counts[cell]
+    for side, flag in flags.items():
+        fits &= _agrees(_sizes_of_difference(tried, n, side, sd), limit, flag)
+    return bool(fits.any())
+
+
+def _choices(
+    tried: Mapping[Cell, NDArray[np.float64]],
+    n: Sizes,
+    flags: Mapping[str, bool],
+    limit: float,
+    sd: str,
+) -> dict[Cell, int]:
+    """How many of the counts tried in each place agree with the flags, with some in the others.
+
+    The counts of one time meet those of the other only in the difference after the adjustment, if
+    it is divided by the standard deviation before it. That difference grows with the gap after and
+    falls with the variance before, so that the best gap and the best variance decide. So pairs of
+    counts are tried, of both arms at one time, and never all four together.
+    """
+    best = min if flags.get("after") else max
+    found: dict[Cell, int] = {}
+    pairs = {side: _Pairs(side, tried, n) for side in SIDES}
+    fits = {side: np.ones(pairs[side].gap.shape, dtype=bool) for side in SIDES}
+    for side, flag in flags.items():
+        own = pairs[side]
+        if side == "before" or sd != "before":
+            fits[side] = _agrees(_size_of(own.gap, own.variance), limit, flag)
+            continue
+        before, gap = pairs["before"].variance, own.gap
+        if not fits["before"].any():
+            break
+        # The variance counts as its negative: a larger one makes the difference smaller.
+        variance = -best(-before[fits["before"]].max(), -before[fits["before"]].min())
+        fits["before"] &= _agrees(_size_of(best(gap.min(), gap.max()), before), limit, flag)
+        fits["after"] = _agrees(_size_of(gap, variance), limit, flag)
+    is_possible = all(of_side.any() for of_side in fits.values())
+    for side in SIDES:
+        for axis, arm in enumerate(ARMS):
+            found[side, arm] = int(fits[side].any(axis=1 - axis).sum()) if is_possible else 0
+    return found
+
+
+class _Pairs:
+    """Gaps between shares, and variances, of all pairs of counts of both arms at one time."""
+
+    def __init__(self, side: str, tried: Mapping[Cell, NDArray[np.float64]], n: Sizes) -> None:
+        target, comparator = (tried[side, arm] / n[side, arm] for arm in ARMS)
+        self.gap = np.abs(target[:, None] - comparator)
+        of_arms = (
+            share * (1 - share) * n[side, arm] / (n[side, arm] - 1)
+            for share, arm in zip((target, comparator), ARMS, strict=True)
+        )
+        with np.errstate(invalid="ignore", divide="ignore"):
+            first, second = of_arms
+        self.variance = first[:, None] + second
+
+
+def _size_of(gap: NDArray[np.float64], variance: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Sizes of standardised differences."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where(gap > 0, gap / np.sqrt(np.asarray(variance) / 2), 0.0)
 
 
 def _sizes_of_difference(
@@ -275,7 +361,7 @@ def _sizes_of_difference(
             share[of, arm] * (1 - share[of, arm]) * n[of, arm] / (n[of, arm] - 1) for arm in ARMS
         )
         gap = np.abs(share[side, ARMS[0]] - share[side, ARMS[1]])
-        return np.where(gap > 0, gap / np.sqrt(np.asarray(variance) / 2), 0.0)
+    return _size_of(gap, np.asarray(variance))
 
 
 def _agrees(sizes: NDArray[np.float64], limit: float, is_below: bool) -> NDArray[np.bool_]:
@@ -403,16 +489,18 @@ def _hidden_in_line(
             hidden |= {f"{side}_{arm}_count"} if n is None else set()
             hidden |= {f"{side}_{arm}"} if effective is None else set()
         return hidden
-    if row.covariate_id is None:
+    keys = [row.covariate_id] if row.joined is None else row.joined.split(JOINED)
+    if keys == [None]:
         return hidden
-    of = shown.get((row.adjustment, row.covariate_id))
-    if of is None and row.kind == "missing":
+    # A sum of covariates would reveal one that is hidden beside others that are shown.
+    joined = [shown.get((row.adjustment, str(key))) for key in keys]
+    if joined == [None] and row.kind == "missing":
         return hidden
     for side in SIDES:
-        if of is None or of[f"{side}_smd"] is None:
+        if any(of is None or of[f"{side}_smd"] is None for of in joined):
             hidden.add(f"{side}_smd")
         for arm in ARMS:
-            if of is None or of[f"{side}_mean_{arm}"] is None:
+            if any(of is None or of[f"{side}_mean_{arm}"] is None for of in joined):
                 hidden |= _of_arm(side, arm)
             n = sizes[side, arm][0]
             if row.kind == "median" and (n is None or float(str(n)) < least):

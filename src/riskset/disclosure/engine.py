@@ -7,7 +7,16 @@ same rules for results that are still in memory.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from riskset.disclosure import arms, covariates, multiplicity, over_time, people, sentences
+from riskset.disclosure import (
+    arms,
+    biases,
+    censoring,
+    covariates,
+    multiplicity,
+    over_time,
+    people,
+    sentences,
+)
 from riskset.disclosure.rows import ARMS, RUN, Named, RowT, SharingRule, keys_of, known, without
 from riskset.disclosure.small_cells import is_small
 from riskset.results.columns import GUARDED, ResultRow
@@ -49,7 +58,7 @@ RULES: dict[str, SharingRule] = {
     "arms": _rule(arms.share_arms, *COUNTS, *arms.RATES),
     "estimates": _rule(
         arms.share_arms, *COUNTS, *arms.RATES, *arms.OF_EFFECT, *multiplicity.ADJUSTED_P, "mdrr",
-        "expected_se", "informative_strata", "informative_people",
+        "expected_se", "informative_strata", "informative_people", *arms.FRAILTIES,
     ),
     "ps": _rule(
         people.share_scores, "n_target", "n_comparator", "equipoise", "intercept",
@@ -59,7 +68,7 @@ RULES: dict[str, SharingRule] = {
     "ps_flagged": _rule(covariates.share_flagged, "correlation", *MEANS),
     "adjustments": _rule(
         people.share_adjustments, *_both("rows", "effective"), "before_max", "after_max",
-        "after_min_p", "generalisability_max", "details",
+        "pairwise_max", "after_min_p", "generalisability_max", "details",
     ),
     "preference": _rule(people.share_preference, "count", "kept", "weight"),
     "balance": _rule(covariates.share_balance, *OF_SIDES, *covariates.DIFFERENCES),
@@ -76,6 +85,10 @@ RULES: dict[str, SharingRule] = {
     "absolute_risks": _rule(
         over_time.share_risks, *over_time.OF_RISK, *_both("at_risk", "outcomes")
     ),
+    "modelled_risks": _rule(
+        over_time.share_modelled_risks, *over_time.OF_MODELLED_RISK,
+        *_both("at_risk", "outcomes"),
+    ),
     "restricted_means": _rule(
         over_time.share_restricted_means, *over_time.OF_RESTRICTED_MEAN,
         *_both("at_risk", "outcomes", "competing"),
@@ -83,11 +96,16 @@ RULES: dict[str, SharingRule] = {
     "curves": _rule(
         over_time.share_curves, "value", "standard_error", "lower", "upper", "people", "events"
     ),
+    "curve_tests": _rule(over_time.share_curve_tests, *over_time.OF_CURVE_TEST),
     "numbers_at_risk": _rule(over_time.share_at_risk, "people", "weighted", "effective"),
+    "censoring_weights": _rule(censoring.share_censoring_weights, *censoring.OF_WEIGHTS),
+    "deviations": _rule(censoring.share_deviations, *censoring.COUNTS),
     "controls": _rule(arms.share_controls, *arms.OF_CONTROL),
+    "unmeasured_confounding": _rule(biases.share_confounders, *biases.OF_CONFOUNDER),
+    "bias_bounds": _rule(biases.share_bias_bounds, *biases.OF_BOUND),
     "diagnostics": _rule(people.share_diagnostics, "value"),
     "follow_up": _rule(
-        over_time.share_quantiles, "days", "potential_days", "potential_people"
+        over_time.share_quantiles, "days", "entry_days", "potential_days", "potential_people"
     ),
     "follow_up_histogram": _rule(over_time.share_histogram, "people"),
     "follow_up_ends": _rule(over_time.share_ends, "count"),
@@ -96,6 +114,11 @@ RULES: dict[str, SharingRule] = {
     ),
     "effect_over_time": _rule(
         over_time.share_effect_over_time, *_both("outcomes"), "hr", "hr_lower", "hr_upper",
+        "log_hr", "se",
+    ),
+    "time_effects": _rule(over_time.share_with_effect, "statistic", "p"),
+    "effect_at_times": _rule(
+        over_time.share_effect_at_times, *_both("outcomes"), "hr", "hr_lower", "hr_upper",
         "log_hr", "se",
     ),
     "event_weeks": _rule(over_time.share_weeks, "events", "people"),
@@ -113,6 +136,8 @@ WITHHELD: Mapping[str, tuple[str, ...]] = {
         "interaction_p",
     ),
     "absolute_risks": over_time.OF_RISK,
+    "curve_tests": over_time.OF_CURVE_TEST,
+    "modelled_risks": over_time.OF_MODELLED_RISK,
     "restricted_means": over_time.OF_RESTRICTED_MEAN,
 }  # fmt: skip
 """Columns that reveal the effect of a run, and are withheld where it is blinded."""

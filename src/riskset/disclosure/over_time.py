@@ -1,7 +1,9 @@
 """What happened by when: curves, risks, numbers at risk, follow-up, weeks, intervals."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from bisect import insort
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,34 +23,47 @@ from riskset.disclosure.rows import (
     run_of,
     without,
 )
-from riskset.disclosure.small_cells import hide_totals, is_small
+from riskset.disclosure.same_people import ShownBefore, analyses_of
+from riskset.disclosure.small_cells import hide_totals, is_near_shown, is_small
 from riskset.results.rows import (
     ArmRow,
     AtRiskRow,
     CurveRow,
+    CurveTestRow,
+    DeviationRow,
+    EffectAtTimeRow,
     EstimateRow,
     FollowUpBinRow,
     FollowUpEndRow,
     FollowUpRow,
     IntervalRow,
+    ModelledRiskRow,
     ProfilePointRow,
     RestrictedMeanRow,
     RiskRow,
+    RunRow,
     WeekRow,
 )
 
 __all__ = [
+    "OF_CURVE_TEST",
+    "OF_MODELLED_RISK",
     "OF_RESTRICTED_MEAN",
     "OF_RISK",
     "KnownOfArm",
+    "arms_of",
     "events_apart",
+    "hidden_in_modelled_risks",
     "hidden_in_restricted_means",
     "hidden_in_risks",
     "share_at_risk",
+    "share_curve_tests",
     "share_curves",
+    "share_effect_at_times",
     "share_effect_over_time",
     "share_ends",
     "share_histogram",
+    "share_modelled_risks",
     "share_profiles",
     "share_quantiles",
     "share_restricted_means",
@@ -57,11 +72,13 @@ __all__ = [
     "share_with_effect",
 ]
 
+OF_CURVE_TEST = ("statistic", "p", "rho", "gamma")
 CAUSES = {1: "outcomes", 2: "competing"}
 SIDES = {True: "after", False: "before"}
+IntervalOrStep = TypeVar("IntervalOrStep", IntervalRow, EffectAtTimeRow)
 
 
-def _arms_of(results: Results, row: Named, *, is_adjusted: bool = True) -> ArmRow:
+def arms_of(results: Results, row: Named, *, is_adjusted: bool = True) -> ArmRow:
     """The row of the table `arms` that a row of a run belongs to; empty if there is none."""
     arms = results.shown(ArmRow, side=SIDES[is_adjusted], **run_of(row))
     return arms[0] if arms else ArmRow()
@@ -76,7 +93,7 @@ def share_curves(rows: Sequence[CurveRow], results: Results) -> Iterator[CurveRo
     kept: set[int] = set()
     for places in grouped(rows, (*RUN, "adjusted", "cause")):
         first = rows[places[0]]
-        counts = _arms_of(results, first, is_adjusted=first.adjusted)
+        counts = arms_of(results, first, is_adjusted=first.adjusted)
         name = CAUSES[first.cause]
         if any(f"{arm}_{name}" in names_hidden(counts) for arm in ARMS):
             continue
@@ -88,6 +105,21 @@ def share_curves(rows: Sequence[CurveRow], results: Results) -> Iterator[CurveRo
     for k, row in enumerate(rows):
         if k in kept:
             yield row
+
+
+def share_curve_tests(rows: Sequence[CurveTestRow], results: Results) -> Iterator[CurveTestRow]:
+    """Tests of people whose estimate is shared.
+
+    After adjustment both arms together need enough outcomes, and before it each of them, as for a
+    crude estimate.
+    """
+    for row in rows:
+        counts = results.raw(ArmRow, side=SIDES[row.adjusted], **run_of(row))
+        few = not counts or any(few_outcomes(one, results.least) for one in counts)
+        hidden = names_hidden(arms_of(results, row, is_adjusted=row.adjusted))
+        if not row.adjusted:
+            few = few or any(f"{arm}_outcomes" in hidden for arm in ARMS)
+        yield without(row, OF_CURVE_TEST if few else ())
 
 
 def _end(results: Results, row: Named, **where: object) -> float:
@@ -120,7 +152,8 @@ def _apart(rows: Sequence[CurveRow], results: Results) -> list[int]:
         return list(range(len(rows)))
     if not rows:
         return []
-    known_events = _known_events(results, rows[0], rows[0].arm, RiskRow, RestrictedMeanRow)
+    tables = (RiskRow, RestrictedMeanRow, ModelledRiskRow)
+    known_events = _known_events(results, rows[0], rows[0].arm, *tables)
     return events_apart(events, known_events[CAUSES[rows[0].cause]], results.least)
 
 
@@ -139,12 +172,13 @@ def events_apart(
     >>> events_apart([0, 1, 4, 6, 6, 8, 11], [16], 5)
     [0, 3, 4, 6]
     """
-    shown = [0.0, *others]
+    shown = sorted(n for n in (0.0, *others) if not np.isnan(n))
     found = []
     for k, n in enumerate(events):
-        if not _is_close(n, shown, least):
-            shown.append(float(n))
+        if not is_near_shown(float(n), shown, least):
             found.append(k)
+            if not np.isnan(n):
+                insort(shown, float(n))
     return found
 
 
@@ -154,14 +188,26 @@ def _is_close(count: float, shown: Sequence[float], least: int) -> bool:
 
 
 def _known_events(
-    results: Results, row: Named, arm: str, *tables: type[RiskRow] | type[RestrictedMeanRow]
+    results: Results,
+    row: Named,
+    arm: str,
+    *tables: type[RiskRow | RestrictedMeanRow | ModelledRiskRow],
+    is_adjusted: bool | None = None,
 ) -> dict[str, list[float]]:
     """People of an arm with each kind of event by some time, as the totals and tables reveal."""
-    counts = _arms_of(results, row, is_adjusted=row["adjusted"])
-    found = {kind: [number(counts[f"{arm}_{kind}"])] for kind in CAUSES.values()}
-    keys = {**run_of(row), "adjusted": row["adjusted"]}
+    is_adjusted = row["adjusted"] if is_adjusted is None else is_adjusted
+    about = {**run_of(row), "adjusted": is_adjusted}
+    analyses = (row["analysis"], *analyses_of(about, results))
+    found: dict[str, list[float]] = {kind: [] for kind in CAUSES.values()}
+    for name in analyses:
+        counts = arms_of(results, about | {"analysis": name}, is_adjusted=is_adjusted)
+        for kind, known_events in found.items():
+            known_events.append(number(counts[f"{arm}_{kind}"]))
+    keys = {**run_of(row), "adjusted": is_adjusted}
     if RiskRow in tables:
-        risks = results.shown(RiskRow, **keys)
+        risks = [
+            r for name in analyses for r in results.shown(RiskRow, **keys | {"analysis": name})
+        ]
         found["outcomes"] += [number(risk[f"{arm}_outcomes"]) for risk in risks]
     if RestrictedMeanRow in tables:
         own = results.raw(RestrictedMeanRow, **keys)  # counts that go along are never shared
@@ -170,6 +216,12 @@ def _known_events(
             if mean[f"{arm}_mean"] is not None:
                 for kind in _kinds_of(mean):
                     found[kind].append(number(of_mean[f"{arm}_{kind}"]))
+    if ModelledRiskRow in tables and is_adjusted:
+        of_models = results.raw(ModelledRiskRow, **run_of(row))
+        seen = results.shown(ModelledRiskRow, **run_of(row))
+        for risk, of_risk in zip(seen, of_models, strict=True):
+            if risk[f"{arm}_risk"] is not None:
+                found["outcomes"].append(number(of_risk[f"{arm}_outcomes"]))
     return found
 
 
@@ -191,24 +243,47 @@ class KnownOfArm:
     end: float = float("inf")
 
 
+HiddenInEstimates = Callable[[Sequence[Named], str, int, KnownOfArm], list[set[str]]]
+"""Columns to hide in the rows of an arm."""
+
+
 def share_risks(rows: Sequence[RiskRow], results: Results) -> Iterator[RiskRow]:
     """Risks by a time at which each arm has enough people left, and has had enough outcomes."""
-    shared = list(rows)
+    shared, elsewhere = list(rows), ShownBefore(results)
     for places in grouped(rows, (*RUN, "adjusted")):
         first = rows[places[0]]
-        counts = _arms_of(results, first, is_adjusted=first.adjusted)
-        keys = {**run_of(first), "adjusted": first.adjusted}
+        counts = arms_of(results, first, is_adjusted=first.adjusted)
+        at_risk = {
+            arm: [number(one.people) for one in _at_risk(results, first, arm)] for arm in ARMS
+        }
+        events = {arm: _known_events(results, first, arm) for arm in ARMS}
         for arm in ARMS:
+            if arm != ARMS[0] and is_cloned(results, first):
+                end = _nested_until(results, first)
+                both = [shared[k] for k in places if shared[k].time <= end]
+                at_risk[arm] += [number(one[f"{ARMS[0]}_at_risk"]) for one in both]
+                events[arm]["outcomes"] += [number(one[f"{ARMS[0]}_outcomes"]) for one in both]
+            events[arm]["outcomes"] += elsewhere.numbers(first, f"{arm}_outcomes")
             other = KnownOfArm(
-                events=_known_events(results, first, arm),
-                at_risk=[number(one.people) for one in results.shown(AtRiskRow, arm=arm, **keys)],
+                events=events[arm],
+                at_risk=[*at_risk[arm], *elsewhere.numbers(first, f"{arm}_at_risk")],
                 everybody=number(counts[f"{arm}_exposures"]),
                 hidden=names_hidden(counts),
             )
             hidden = hidden_in_risks([rows[k] for k in places], arm, results.least, other)
             for k, names in zip(places, hidden, strict=True):
                 shared[k] = without(shared[k], names)
+        for k in places:
+            counts_of = [f"{arm}_{name}" for arm in ARMS for name in ("outcomes", "at_risk")]
+            elsewhere.add(first, {name: shared[k][name] for name in counts_of})
     yield from shared
+
+
+def _at_risk(results: Results, row: Named, arm: str) -> list[AtRiskRow]:
+    """Numbers at risk of an arm that are shown, in all analyses of these people."""
+    own = {**run_of(row), "adjusted": row["adjusted"], "arm": arm}
+    names = (row["analysis"], *analyses_of(row, results))
+    return [one for name in names for one in results.shown(AtRiskRow, **own | {"analysis": name})]
 
 
 def hidden_in_risks(
@@ -263,19 +338,41 @@ def share_restricted_means(
     Numbers of people at the horizons are never shared, because they would differ by few from those
     of other tables.
     """
+    rule = hidden_in_restricted_means
+    yield from _share_estimates(rows, results, rule, ("adjusted",), (RiskRow,))
+
+
+def share_modelled_risks(
+    rows: Sequence[ModelledRiskRow], results: Results
+) -> Iterator[ModelledRiskRow]:
+    """Risks by outcome models, by the rule of restricted means."""
+    tables = (RiskRow, RestrictedMeanRow)
+    yield from _share_estimates(rows, results, hidden_in_modelled_risks, (), tables)
+
+
+def _share_estimates(
+    rows: Sequence[RowT],
+    results: Results,
+    rule: HiddenInEstimates,
+    also: Sequence[str],
+    tables: Sequence[type[RiskRow | RestrictedMeanRow]],
+) -> Iterator[RowT]:
+    """Rows of estimates up to some times without the numbers that a rule hides.
+
+    `tables` are those from which readers know numbers of events.
+    """
     shared = list(rows)
-    for places in grouped(rows, (*RUN, "adjusted")):
+    for places in grouped(rows, (*RUN, *also)):
         first = rows[places[0]]
-        counts = _arms_of(results, first, is_adjusted=first.adjusted)
+        is_adjusted = bool(first["adjusted"]) if also else True
+        counts = arms_of(results, first, is_adjusted=is_adjusted)
         for arm in ARMS:
             other = KnownOfArm(
-                events=_known_events(results, first, arm, RiskRow),
+                events=_known_events(results, first, arm, *tables, is_adjusted=is_adjusted),
                 hidden=names_hidden(counts),
                 end=_end(results, first),
             )
-            hidden = hidden_in_restricted_means(
-                [rows[k] for k in places], arm, results.least, other
-            )
+            hidden = rule([rows[k] for k in places], arm, results.least, other)
             for k, names in zip(places, hidden, strict=True):
                 shared[k] = without(shared[k], names)
     yield from shared
@@ -290,20 +387,39 @@ def hidden_in_restricted_means(
     another time: the difference of means up to two near horizons is a value of the curve. Results
     that were shared before have no counts, and `other.end` decides.
     """
+    return _hidden_in_estimates(rows, arm, least, other, "mean", _kinds_of)
+
+
+def hidden_in_modelled_risks(
+    rows: Sequence[Named], arm: str, least: int, other: KnownOfArm
+) -> list[set[str]]:
+    """Columns to hide in risks by outcome models; see `hidden_in_restricted_means`."""
+    return _hidden_in_estimates(rows, arm, least, other, "risk", lambda _: ("outcomes",))
+
+
+def _hidden_in_estimates(
+    rows: Sequence[Named],
+    arm: str,
+    least: int,
+    other: KnownOfArm,
+    value: str,
+    kinds_of: Callable[[Named], Sequence[str]],
+) -> list[set[str]]:
     hidden: list[set[str]] = [set() for _ in rows]
     shown = {kind: [0.0, *events] for kind, events in other.events.items()}
     for k in sorted(range(len(rows)), key=lambda k: rows[k]["time"]):
         row = rows[k]
-        if known(row[f"{arm}_mean"]) is None:
+        if known(row[f"{arm}_{value}"]) is None:
             continue
         at_risk, counts = row[f"{arm}_at_risk"], {}
         few = not row["time"] < other.end if at_risk is None else not at_risk >= least
-        for kind in _kinds_of(row):
+        for kind in kinds_of(row):
             counts[kind] = number(row[f"{arm}_{kind}"])
             few = few or f"{arm}_{kind}" in other.hidden
             few = few or _is_close(counts[kind], shown[kind], least)
         if few:
-            hidden[k] = {f"{arm}_{end}" for end in OF_MEAN} | set(OF_CONTRAST)
+            ends = (value, "se", "lower", "upper")
+            hidden[k] = {f"{arm}_{end}" for end in ends} | set(OF_CONTRAST)
         else:
             for kind, n in counts.items():
                 shown[kind].append(n)
@@ -312,33 +428,81 @@ def hidden_in_restricted_means(
 
 def _kinds_of(row: Named) -> Sequence[str]:
     """Kinds of events that a restricted mean reveals: all, if it is the time without any event."""
-    kinds = {"time_lost": ("outcomes",), "competing_time_lost": ("competing",)}
+    kinds = {"competing_time_lost": ("competing",)} | dict.fromkeys(
+        ("risk", "time_lost"), ("outcomes",)
+    )
     return kinds.get(row["measure"], tuple(CAUSES.values()))
 
 
-OF_MEAN = ("mean", "se", "lower", "upper")
 OF_CONTRAST = (
     *(f"difference{end}" for end in ("", "_se", "_lower", "_upper", "_p")),
     *("ratio", "log_ratio_se", "ratio_lower", "ratio_upper", "ratio_p"),
 )
-OF_RESTRICTED_MEAN = (*(f"{arm}_{end}" for arm in ARMS for end in OF_MEAN), *OF_CONTRAST)
+OF_RESTRICTED_MEAN, OF_MODELLED_RISK = (
+    (*(f"{arm}_{end}" for arm in ARMS for end in (value, "se", "lower", "upper")), *OF_CONTRAST)
+    for value in ("mean", "risk")
+)
 
 
 def share_at_risk(rows: Sequence[AtRiskRow], results: Results) -> Iterator[AtRiskRow]:
     """No two numbers at risk of an arm differ by few people, who left in between."""
-    names = ("people", "weighted", "effective")
-    return _without_near_people(rows, (*RUN, "adjusted", "arm"), "time", names, results.least)
+    names, elsewhere = ("people", "weighted", "effective"), ShownBefore(results)
+    return _without_near_people(rows, (*RUN, "adjusted"), "time", names, results, elsewhere)
+
+
+def is_cloned(results: Results, row: Named) -> bool:
+    """Whether the people of both arms are the same: differences of the arms are counts, too."""
+    return any(run.cloned for run in results.raw(RunRow, **run_of(row)))
+
+
+def _nested_until(results: Results, row: Named) -> float:
+    """A time until which the people of one arm are among those of the other, their clones.
+
+    Until then, nobody has deviated in one of the arms.
+    """
+    rows = results.raw(DeviationRow, **run_of(row))
+    ends = []
+    for arm in ARMS:
+        own = [one for one in rows if one.arm == arm and one.deviations != 0]
+        first = min(own, key=lambda one: one.start, default=None)
+        ends.append(float("inf") if first is None or first.end is None else first.end)
+    return max(ends)
 
 
 def _without_near_people(
-    rows: Sequence[RowT], group: Sequence[str], order: str, names: Sequence[str], least: int
+    rows: Sequence[RowT],
+    group: Sequence[str],
+    order: str,
+    names: Sequence[str],
+    results: Results,
+    elsewhere: ShownBefore | None = None,
 ) -> Iterator[RowT]:
-    """Rows without the columns `names` where `people` of two times of a group differ by few."""
+    """Rows without the columns `names` where `people` of two times of an arm differ by few.
+
+    They differ neither by few from those of other analyses of these people, if there are some. If
+    everybody has a clone in each arm, numbers of both arms must not differ by few either.
+    """
     hidden: set[int] = set()
-    for places in grouped(rows, group):
+    together = [
+        places
+        for of_both in grouped(rows, group)
+        for places in (
+            [of_both]
+            if is_cloned(results, rows[of_both[0]])
+            else [[of_both[j] for j in own] for own in grouped([rows[k] for k in of_both], ["arm"])]
+        )
+    ]
+    for places in together:
         places = sorted(places, key=lambda k: -rows[k][order])
-        mask = hide_totals([number(rows[k]["people"]) for k in places], least)
+        first = rows[places[0]]
+        arms = dict.fromkeys(rows[k]["arm"] for k in places)
+        others = [n for arm in arms for n in (elsewhere.numbers(first, arm) if elsewhere else [])]
+        counts = [number(rows[k]["people"]) for k in places]
+        mask = hide_totals(counts, results.least, others=others)
         hidden |= {k for k, is_hidden in zip(places, mask, strict=True) if is_hidden}
+        for k, n, is_hidden in zip(places, counts, mask, strict=True):
+            if elsewhere and not is_hidden:
+                elsewhere.numbers(first, rows[k]["arm"]).append(n)
     for k, row in enumerate(rows):
         yield without(row, names if k in hidden else ())
 
@@ -359,10 +523,10 @@ def share_quantiles(rows: Sequence[FollowUpRow], results: Results) -> Iterator[F
     A quantile of the potential follow-up also needs enough people who are still at risk then.
     """
     for row in rows:
-        n = _arms_of(results, row)[f"{row.arm}_exposures"]
+        n = arms_of(results, row)[f"{row.arm}_exposures"]
         beyond = 0.0 if n is None else n * min(row.share, 1.0 - row.share)
         if beyond < results.least:
-            yield row.changed({"days": None, "potential_days": None})
+            yield row.changed({"days": None, "entry_days": None, "potential_days": None})
         elif _has_few_left(row, results):
             yield row.changed({"potential_days": None})
         else:
@@ -381,10 +545,16 @@ def share_ends(rows: Sequence[FollowUpEndRow], results: Results) -> Iterator[Fol
     """Reasons for the end, which add up to the people of an arm."""
 
     def is_known(row: FollowUpEndRow) -> bool:
-        counts = _arms_of(results, row)
+        counts = arms_of(results, row)
         return row.count in [counts[f"{row.arm}_{word}"] for word in CAUSES.values()]
 
-    yield from share_parts(rows, results.least, (*RUN, "arm"), "count", is_known)
+    elsewhere, near = ShownBefore(results), set()
+    for k, row in enumerate(rows):
+        if elsewhere.near(row, ("count",), row.arm, row.reason):
+            near.add(k)
+        else:
+            elsewhere.add(row, {"count": row.count}, row.arm, row.reason)
+    yield from share_parts(rows, results.least, (*RUN, "arm"), "count", is_known, also=near)
 
 
 def share_weeks(rows: Sequence[WeekRow], results: Results) -> Iterator[WeekRow]:
@@ -393,24 +563,58 @@ def share_weeks(rows: Sequence[WeekRow], results: Results) -> Iterator[WeekRow]:
 
     def has_total(row: WeekRow, total: float) -> bool:
         """Where weeks begin with follow-up, their outcomes are those before the adjustment."""
-        counts = _arms_of(results, row, is_adjusted=False)
+        counts = arms_of(results, row, is_adjusted=False)
         return bool(counts[f"{row.arm}_outcomes"] == total)
 
     events = list(share_parts(rows, results.least, group, "events", has_total=has_total))
-    return _without_near_people(events, group, "week", ("people",), results.least)
+    return _without_near_people(events, RUN, "week", ("people",), results)
 
 
-def share_effect_over_time(rows: Sequence[IntervalRow], results: Results) -> Iterator[IntervalRow]:
-    """All intervals or none: those of the others and of the whole time would reveal the last."""
+def share_effect_over_time(
+    rows: Sequence[IntervalOrStep], results: Results
+) -> Iterator[IntervalOrStep]:
+    """All intervals or none: those of the others and of the whole time would reveal the last.
+
+    Times of a smooth function have no outcomes of their own.
+    """
     for places in grouped(rows, RUN):
         intervals = [rows[k] for k in places]
         keys = run_of(intervals[0])
         main = next(iter(results.shown(EstimateRow, role="main", **keys)), EstimateRow())
-        counts = [row[f"{arm}_outcomes"] for row in intervals for arm in ARMS]
+        counts = [row[f"{arm}_outcomes"] or 0 for row in intervals for arm in ARMS]
         is_hidden = any(f"{arm}_outcomes" in names_hidden(main) for arm in ARMS)
         few = few_outcomes(main, results.least)
         if not (is_hidden or few or is_small(counts, results.least).any()):
             yield from intervals
+
+
+def share_effect_at_times(
+    rows: Sequence[EffectAtTimeRow], results: Results
+) -> Iterator[EffectAtTimeRow]:
+    """Steps as intervals are; no counts if an arm had few outcomes between an end and another time.
+
+    A ratio reveals no count, but those of steps and of other intervals have differences.
+    """
+    counts = tuple(f"{arm}_outcomes" for arm in ARMS)
+    for places in grouped(rows, RUN):
+        own = [rows[k] for k in places]
+        is_known = all(row[name] is not None for row in own for name in counts)
+        hidden = counts if is_known and _is_near_others(own, results) else ()
+        yield from (without(row, hidden) for row in share_effect_over_time(own, results))
+
+
+def _is_near_others(steps: Sequence[EffectAtTimeRow], results: Results) -> bool:
+    """Whether outcomes by the end of a step differ by few from those that other tables show."""
+    tables = (RiskRow, RestrictedMeanRow, ModelledRiskRow)
+    intervals = results.shown(IntervalRow, **run_of(steps[0]))
+    for arm in ARMS:
+        name = f"{arm}_outcomes"
+        shown = _known_events(results, steps[0], arm, *tables, is_adjusted=True)["outcomes"]
+        shown += np.cumsum([row[name] for row in intervals]).tolist()
+        by_end = np.cumsum([row[name] for row in steps])
+        if any(_is_close(count, shown, results.least) for count in by_end.tolist()):
+            return True
+    return False
 
 
 def share_profiles(rows: Sequence[ProfilePointRow], results: Results) -> Iterable[ProfilePointRow]:

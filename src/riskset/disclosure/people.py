@@ -2,10 +2,11 @@
 
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from riskset.disclosure.rows import ARMS, Results, RowT, grouped, run_of, without
+from riskset.disclosure.rows import ARMS, Results, RowT, grouped, keys_of, run_of, without
+from riskset.disclosure.same_people import QUESTION
 from riskset.disclosure.sentences import shared_reason
 from riskset.disclosure.small_cells import hide_attrition, hide_small, is_near, is_small
 from riskset.results.rows import (
@@ -45,15 +46,30 @@ def share_attrition(rows: Sequence[AttritionRow], results: Results) -> Iterator[
     hidden: list[set[str]] = [set() for _ in rows]
     for places in grouped(rows, ("adjustment",)):
         followed = _estimates_of(results, "crude", adjustment=rows[places[0]].adjustment)
+        answers = _answers_of_others(results, rows[places[0]].adjustment)
         for arm in ARMS:
             names = (f"{arm}_exposures", f"{arm}_persons", f"removed_{arm}")
             known = [row[name] for row in followed for name in names[:2] if row[name] is not None]
             counts = [[rows[k][name] for k in places] for name in names]
-            masks = hide_attrition(counts, results.least, known)
+            others = [[row[name] for row in answers if row[name] is not None] for name in names[:2]]
+            masks = hide_attrition(counts, results.least, known, others)
             for name, mask in zip(names, masks, strict=True):
                 for k, is_hidden in zip(places, mask, strict=True):
                     hidden[k] |= {name} if is_hidden else set()
     yield from map(without, rows, hidden)
+
+
+def _answers_of_others(results: Results, adjustment: int) -> list[EstimateRow]:
+    """Main estimates of other analyses for the same outcomes, of people of the same start."""
+    found = [results.raw(RunRow, **{f"{kind}adjustment": adjustment}) for kind in ("", "shared_")]
+    runs = [run for part in found for run in part]
+    analyses = {run.analysis for run in runs}
+    answers: list[EstimateRow] = []
+    for question in dict.fromkeys(keys_of(run, QUESTION) for run in runs):
+        keys = dict(zip(QUESTION, question, strict=True))
+        rows = results.raw(EstimateRow, role="main", **keys)
+        answers += [row for row in rows if row.analysis not in analyses]
+    return answers
 
 
 def _estimates_of(results: Results, *roles: str, **where: object) -> list[EstimateRow]:
@@ -117,6 +133,10 @@ def _unknown_summaries(row: AdjustmentRow, results: Results) -> set[str]:
     for side in ("before", "after"):
         if not _has(row[f"{side}_max"], [one[f"{side}_smd"] for one in of]):
             hidden |= {f"{side}_max"}
+    if row.pairwise_max is not None:  # between treatments of any comparison
+        every = results.shown(BalanceRow)
+        if not _has(row.pairwise_max, [one.after.smd for one in every]):
+            hidden |= {"pairwise_max"}
     n = row.n_covariates or 0
     smallest = [one.after.p for one in of if one.after.p is not None]
     if not _has(row.after_min_p, [min(1.0, n * min(smallest))] if smallest else []):
@@ -231,11 +251,13 @@ def share_parts(
     name: str,
     known: Callable[[RowT], bool] = lambda row: False,
     has_total: Callable[[RowT, float], bool] = lambda row, total: True,
+    also: Collection[int] = (),
 ) -> Iterator[RowT]:
     """Counts in the column `name` that add up, within a group, to a total that readers know.
 
     `known` says whether the count of a row appears elsewhere, too, and `has_total` whether readers
-    know the sum of a group, by its first row and the sum.
+    know the sum of a group, by its first row and the sum. `also` are places of counts to hide for
+    another reason.
     """
     hidden: set[int] = set()
     for places in grouped(rows, group):
@@ -247,7 +269,8 @@ def share_parts(
         total = len(counts)
         has_known_total = has_total(rows[places[0]], sum(counts))
         equation = [(total, range(total))] if has_known_total else []
-        mask = hide_small([*counts, sum(counts)], equation, least, known=[*fixed, total])
+        left = [float("nan") if k in also else n for k, n in zip(places, counts, strict=True)]
+        mask = hide_small([*left, sum(counts)], equation, least, known=[*fixed, total])
         hidden |= {k for k, is_hidden in zip(places, mask, strict=False) if is_hidden}
     for k, row in enumerate(rows):
         yield without(row, (name,) if k in hidden else ())

@@ -4,6 +4,7 @@ A count n with 0 < n < 5 can identify people. It also follows from a total and t
 Further counts are therefore hidden until no hidden count follows from the shown ones.
 """
 
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Sequence
 
 import numpy as np
@@ -12,7 +13,15 @@ from numpy.typing import NDArray
 from riskset._errors import CohortError
 from riskset._types import is_number
 
-__all__ = ["Mask", "hide_attrition", "hide_small", "hide_totals", "is_near", "is_small"]
+__all__ = [
+    "Mask",
+    "hide_attrition",
+    "hide_small",
+    "hide_totals",
+    "is_near",
+    "is_near_shown",
+    "is_small",
+]
 
 Mask = NDArray[np.bool_]
 
@@ -99,12 +108,18 @@ def hide_small(
         hidden[choices[order[0]]] = True
 
 
-def hide_totals(totals: object, min_cell_count: int = 5, known: Sequence[float] = ()) -> Mask:
+def hide_totals(
+    totals: object,
+    min_cell_count: int = 5,
+    known: Sequence[float] = (),
+    others: Sequence[float] = (),
+) -> Mask:
     """Which totals of people left after each step to hide, so that no two differ by a small count.
 
     NaN is hidden already. The last total is hidden only if it is small itself, because further
     results are about these people. Of the others, `known` ones, which appear elsewhere, are shown
-    first, and then earlier ones.
+    first, and then earlier ones. `others` are shown elsewhere, and are numbers of some or all of
+    these people.
 
     Examples
     --------
@@ -118,24 +133,47 @@ def hide_totals(totals: object, min_cell_count: int = 5, known: Sequence[float] 
     first = np.isin(values, known)
     first[-1:] = False
     shown: list[float] = []
+    elsewhere = sorted(others)
     for k in (values.size - 1, *np.flatnonzero(first), *np.flatnonzero(~first)[:-1]):
         if k >= 0 and not hidden[k]:
-            hidden[k] = is_small(np.abs(np.array(shown) - values[k]), min_cell_count).any()
-            shown += [] if hidden[k] else [float(values[k])]
+            near = is_near_shown(float(values[k]), shown, min_cell_count)
+            if k != values.size - 1:
+                near = near or is_near_shown(float(values[k]), elsewhere, min_cell_count)
+            hidden[k] = near
+            if not near:
+                insort(shown, float(values[k]))
     return hidden
 
 
+def is_near_shown(count: float, shown: Sequence[float], min_cell_count: int) -> bool:
+    """Whether a count differs by a small one from some that are shown, which are sorted.
+
+    Examples
+    --------
+    >>> is_near_shown(98, [60, 100], 5), is_near_shown(100, [60, 100], 5)
+    (True, False)
+    """
+    first = bisect_right(shown, count - min_cell_count)
+    last = bisect_left(shown, count + min_cell_count)
+    n_equal = bisect_right(shown, count) - bisect_left(shown, count)
+    return min_cell_count > 0 and last - first > n_equal
+
+
 def hide_attrition(
-    counts: Sequence[Sequence[float | None]], min_cell_count: int, known: Sequence[float] = ()
+    counts: Sequence[Sequence[float | None]],
+    min_cell_count: int,
+    known: Sequence[float] = (),
+    others: Sequence[Sequence[float]] = ((), ()),
 ) -> list[Mask]:
     """Masks of exposures, persons and removed; None is hidden already.
 
     No two totals that are shown differ by a small count, whatever steps are between them, and what
     a step removed is shown if it is what two of these differ by. Totals that are `known` are rather
-    shown than others.
+    shown than others. `others` are exposures and persons that other adjustments have left.
     """
     exposures, persons = (
-        hide_totals(np.array(own, dtype=np.float64), min_cell_count, known) for own in counts[:2]
+        hide_totals(np.array(own, dtype=np.float64), min_cell_count, known, elsewhere)
+        for own, elsewhere in zip(counts[:2], others, strict=True)
     )
     # Rows less people are those who entered twice.
     together = np.array(counts[0], dtype=np.float64) - np.array(counts[1], dtype=np.float64)

@@ -4,12 +4,13 @@ import os
 import time
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
@@ -19,19 +20,22 @@ from riskset._messages import Note, Value
 from riskset._progress import ProgressBar
 from riskset._runtime import Runtime
 from riskset._types import Features, Rows, is_count, is_number
+from riskset.data.checks import are_counts
 from riskset.data.dataset import Dataset
 from riskset.data.design import Design
 from riskset.data.design_columns import column_names
+from riskset.data.frame import result_library
 from riskset.data.schema_form import EncoderForm
 from riskset.estimators._fitted import Fitted, Training
+from riskset.estimators._fixed import FixedCoefficients, checked_fixed
 from riskset.estimators._formula import FormulaFits
 from riskset.estimators._input import (
     FittedColumns,
     ModelInput,
     as_coefficients,
     as_outcome,
-    frame_library,
     lift,
+    output_library,
     own_labels,
     read_covariates,
     refuse_beside,
@@ -43,7 +47,7 @@ from riskset.estimators.convergence import ConvergenceWarning
 from riskset.estimators.fit_file import FACTS, SavedFit, penalty_to_dict, write_archive
 from riskset.estimators.fit_form import EstimatorForm
 from riskset.kernels.cuda import device
-from riskset.model.loss import Loss
+from riskset.model.loss import Loss, common_offset
 from riskset.model.penalty import Penalty
 from riskset.solve import ccd
 from riskset.solve.block_join import Subdistribution
@@ -51,7 +55,7 @@ from riskset.solve.fit import fit_by_newton
 from riskset.solve.prox_newton import ResidualReport
 from riskset.solve.result import Solution, Status
 
-__all__ = ["SOLVERS", "HazardModelBase"]
+__all__ = ["SOLVERS", "HazardModelBase", "check_model"]
 
 SOLVERS: dict[str, Callable[..., Solution]] = {"newton": fit_by_newton, "ccd": ccd.fit_by_ccd}
 
@@ -65,12 +69,16 @@ class HazardModelBase(FormulaFits, HazardPredictions, ABC):
     robust_by_default: ClassVar[bool] = False
     """Whether the variance of an unpenalised fit is the robust one, whatever the data."""
 
+    has_frailties: ClassVar[bool] = False
+    """Whether clusters share frailties, which the likelihood of rows does not have."""
+
     covariates_: tuple[str, ...]
     status_: Status
     _is_penalized: bool
     _is_robust: bool
 
     penalty: Penalty | None
+    fixed: Mapping[str, float] | None = None
     tol: float
     max_iter: int
     solver: str
@@ -158,18 +166,43 @@ class HazardModelBase(FormulaFits, HazardPredictions, ABC):
         runtime = self._checked_runtime()
         data = self._read(X, y, sample_weight, strata, offset, cluster, None)
         l1, l2 = self._strengths(data.design)
-        start = None if init is None else Solution.starting_at(as_coefficients(init, data.design))
+        start = (
+            None
+            if init is None
+            else Solution.starting_at(as_coefficients(init, "init", data.design))
+        )
         loss = self._loss(data, runtime)
         _ = data.outcome.risk  # sorted here, so that the times below mean what they say
         prepared = time.perf_counter()
         with self._bar() as report:
-            solution = self._solve(data.design, loss, l1, l2, start, report)
+            solution = self._solve_centred(data.design, loss, l1, l2, start, report)
         done = time.perf_counter()
-        self._store(data, loss, solution, is_penalized=bool(l1.any() or l2.any()))
-        self._library = frame_library(X)
+        strength = (l1 + l2)[~data.fixed.is_fixed]
+        self._store(data, loss, solution, is_penalized=bool(strength.any()))
+        self._library = output_library(X)
         self.seconds_ = {"prepare": prepared - started, "fit": done - prepared}
         self._warn()
         return self
+
+    def _solve_centred(
+        self,
+        design: Design,
+        loss: Loss,
+        l1: Features,
+        l2: Features,
+        start: Solution | None,
+        report: ResidualReport,
+    ) -> Solution:
+        """The estimate, found without what the offsets of a stratum have in common."""
+        common = common_offset(loss)
+        if common is None:
+            return self._solve(design, loss, l1, l2, start, report)
+        centred = loss.shifted(loss.offset - common, loss.runtime)
+        solution = self._solve(design, centred, l1, l2, start, report)
+        reached = solution.loss
+        if reached is not None:
+            reached = reached.shifted(reached.offset + common, loss.runtime)
+        return replace(solution, eta=solution.eta + common, loss=reached)
 
     def _solve(
         self,
@@ -200,7 +233,8 @@ class HazardModelBase(FormulaFits, HazardPredictions, ABC):
         Parameters
         ----------
         coef : (p,) numbers, or mapping of covariate to number
-            Finite; covariates that a mapping does not name have the coefficient 0.
+            Finite; covariates that a mapping does not name have the coefficient 0. Those of
+            `fixed` have their fixed one.
         X, y, sample_weight, strata, offset
             As for `fit`. If the model is fitted, X must have the columns of the fit.
 
@@ -226,9 +260,16 @@ class HazardModelBase(FormulaFits, HazardPredictions, ABC):
         model = clone(self) if known is None else self
         runtime = model._checked_runtime()
         data = model._read(X, y, sample_weight, strata, offset, None, known)
-        values = as_coefficients(coef, data.design)
+        values = as_coefficients(coef, "coef", data.design)
+        data.fixed.check_agrees(coef, values, data.design.names)
         eta = data.design.product(values * data.design.scale, runtime=runtime)
         return float(model._loss(data, runtime).evaluate(eta + data.outcome.offset).log_likelihood)
+
+    @property
+    def _is_fixed(self) -> NDArray[np.bool_]:
+        """Coefficients (p,) of a fit that were held at a value."""
+        held = checked_fixed(self.fixed)
+        return np.array([name in held for name in self.covariates_], dtype=bool)
 
     def _fit_blocks(self, blocks: Blocks) -> Self:
         """Fit rows that lie elsewhere."""
@@ -240,6 +281,12 @@ class HazardModelBase(FormulaFits, HazardPredictions, ABC):
                     f"{name}={value!r} does not fit in blocks.", hint=f"leave out `{name}`."
                 )
         refuse_reference(self, blocks)
+        if self.fixed:
+            raise InputError(
+                "`fixed` does not fit in blocks.",
+                hint="leave the covariates out, and give their part of the linear predictor as "
+                "the offset of each block.",
+            )
         censoring = self._block_censoring()
         with self._bar() as report:
             joined, solution, kept, is_penalized = fit_blocks(
@@ -316,6 +363,7 @@ class HazardModelBase(FormulaFits, HazardPredictions, ABC):
                     f"`{name}` must be a whole number of at least 1, but it is {value!r}.",
                     hint="leave it out for the default.",
                 )
+        checked_fixed(self.fixed)
         if self.progress not in (None, False, True):
             raise InputError(
                 f"`progress` must be True, False or None, but it is {self.progress!r}.",
@@ -389,7 +437,9 @@ class HazardModelBase(FormulaFits, HazardPredictions, ABC):
             n_dropped["rows_of_weight_0"] = absent
         notes += _notes_on(outcome.n_near_ties, outcome.n_strata, int(outcome.has_events.sum()))
         dataset = X if isinstance(X, Dataset) else None
-        return ModelInput(design, outcome, columns, tuple(notes), n_dropped, dataset)
+        fixed = FixedCoefficients.of(checked_fixed(self.fixed), design)
+        held, outcome = fixed.hold(design, outcome)
+        return ModelInput(held, outcome, columns, tuple(notes), n_dropped, design, fixed, dataset)
 
     def _strengths(self, design: Design) -> tuple[Features, Features]:
         if self.penalty is None:
@@ -399,18 +449,20 @@ class HazardModelBase(FormulaFits, HazardPredictions, ABC):
     def _store(
         self, data: ModelInput, loss: Loss, solution: Solution, *, is_penalized: bool
     ) -> None:
-        outcome = data.outcome
+        outcome, fixed = data.outcome, data.fixed
+        solution = fixed.settle(solution, data.design.names)
         # Weights that are not counts (as of inverse probabilities) need the robust variance; R too.
-        counts = bool((outcome.weight == np.floor(outcome.weight)).all())
+        counts = bool(are_counts(outcome.weight).all())
         is_plain = counts and outcome.cluster is None
         self._keep(solution, data.columns, is_penalized, has_counts=is_plain)
+        self.coef_ = self.coef_ + fixed.value
         self.n_rows_ = outcome.n_rows
         self.n_events_ = outcome.n_events
         self.n_strata_ = outcome.n_strata
         self.n_dropped_ = data.n_dropped
         self.notes_ = [*data.notes, *solution.notes]
         solution = replace(solution, curvature=None)  # a matrix that only a fit needs
-        training = Training(data.design, loss, solution, is_penalized, self._is_robust)
+        training = Training(data.design, loss, solution, is_penalized, self._is_robust, fixed)
         self._fitted = Fitted(training)
 
     def _keep(
@@ -472,7 +524,11 @@ class HazardModelBase(FormulaFits, HazardPredictions, ABC):
         if interval_times is not None:
             self._defined("an interval of a prediction")
         parameters = self.get_params(deep=False)
-        del parameters["penalty"]
+        parameters.pop("penalty", None)
+        # As plain values, whatever they were given as.
+        rewritten: dict[str, Any] = {"covariate_labels": self._columns.own.to_list() or None}
+        if "fixed" in parameters:
+            rewritten["fixed"] = checked_fixed(self.fixed) or None
         cause = self.cause
         if self._fitted.has_training:  # which may have been left to the data
             outcome = self._fitted.training.loss.outcome
@@ -481,8 +537,7 @@ class HazardModelBase(FormulaFits, HazardPredictions, ABC):
         encoder: Any = columns.encoder
         estimator: dict[str, Any] = {
             "class": type(self).__name__,
-            "parameters": {name: _plain(value) for name, value in parameters.items()}
-            | {"covariate_labels": columns.own.to_list() or None},
+            "parameters": {name: _plain(value) for name, value in parameters.items()} | rewritten,
             "penalty": penalty_to_dict(self._kind),
             "search": None,
             "n_features_in": self.n_features_in_,
@@ -527,7 +582,7 @@ class HazardModelBase(FormulaFits, HazardPredictions, ABC):
         if estimator.feature_names_in is not None:
             self.feature_names_in_ = np.array(estimator.feature_names_in, dtype=object)
         self._is_penalized, self._is_robust = estimator.is_penalized, estimator.is_robust
-        self._library = estimator.library
+        self._library = result_library(estimator.library)
         self._check_parameters()
         self._fitted = Fitted(None, fit.arrays)
         self._fitted.check()
@@ -580,3 +635,22 @@ def _notes_on(n_near_ties: int, n_strata: int, n_with_events: int) -> list[Note]
             )
         )
     return notes
+
+
+def check_model(model: object, caller: str) -> None:
+    """Refuse what is not one Cox or Fine-Gray model."""
+    if isinstance(model, HazardModelBase):
+        if model.has_frailties:
+            raise InputError(
+                f"{caller} is not available for a model with frailties.",
+                hint="use riskset.Cox, and with `cluster` its robust standard errors.",
+            )
+        return
+    is_class = isinstance(model, type)
+    given = f"the class {model.__name__}" if is_class else f"an object of {type(model).__name__}"  # type: ignore[attr-defined]
+    raise InputError(
+        f"{caller} takes a Cox or a Fine-Gray model first, but it was given {given}.",
+        hint="the models of several causes are fitted one by one, as riskset.Cox(cause=...)."
+        if hasattr(model, "fit") and not is_class
+        else "pass a model, such as riskset.Cox(), and then the data.",
+    )

@@ -19,6 +19,7 @@ from riskset._types import Index, is_number
 from riskset.data.checks import Places
 from riskset.data.labels import as_codes
 from riskset.engine import check_engine, workers
+from riskset.estimators._fixed import FixedCoefficients
 from riskset.estimators._input import FittedColumns, ModelInput
 from riskset.estimators.finegray import column_labels
 from riskset.infer.crossval.checkpoint import Checkpoint, fingerprint
@@ -114,7 +115,7 @@ class CVSettings:
         codes = roles.get(self.groups)
         if codes is not None:
             return codes
-        if self.groups in roles and self.groups not in data.design.names:
+        if self.groups in roles and self.groups not in data.covariates.names:
             raise InputError(
                 f"`groups` is {self.groups!r}, but the rows have no "
                 f"{'strata, or a single one' if self.groups == 'strata' else 'clusters'}.",
@@ -196,7 +197,8 @@ def choose_penalty(
     """
     design = problem.design
     if data is None:
-        data = ModelInput(design, problem.loss.outcome, FittedColumns(design.names), (), {})
+        columns, nothing = FittedColumns(design.names), FixedCoefficients.of({}, design)
+        data = ModelInput(design, problem.loss.outcome, columns, (), {}, design, nothing)
     with settings.scoring(
         problem, data, max_iter=max_iter, progress=progress, n_penalties=_expected(plan)
     ) as engine:

@@ -14,6 +14,7 @@ import numpy as np
 from riskset._errors import InputError, NotDefinedError, RisksetWarning
 from riskset._types import AnyArray, Features, Matrix, Rows
 from riskset.data.design import Design
+from riskset.estimators._fixed import FixedCoefficients
 from riskset.infer.bootstrap_with_tuning import PenaltyTuner
 from riskset.infer.hazard_influence import FittedHazard
 from riskset.infer.hazard_steps import HazardSteps, covariance_root
@@ -80,6 +81,7 @@ class Training:
     solution: Solution
     is_penalized: bool
     is_robust: bool
+    fixed: FixedCoefficients
     choose: PenaltyTuner | None = None
 
 
@@ -111,7 +113,9 @@ class Fitted:
     @functools.cached_property
     def center(self) -> Features:
         """Value of each covariate (p,) at which the baseline hazard is kept."""
-        return self._kept["center"] if self._training is None else self._training.design.center
+        if self._training is None:
+            return self._kept["center"]
+        return self._training.design.center + self._training.fixed.center
 
     @functools.cached_property
     def limit(self) -> tuple[Features, Features] | None:
@@ -132,7 +136,8 @@ class Fitted:
             sum(t * d.value for t, d in zip(lengths, solution.directions, strict=True)),
             dtype=np.float64,
         )
-        return solution.finite_part, step / self._training.design.scale
+        finite = solution.finite_part + self._training.fixed.value
+        return finite, step / self._training.design.scale
 
     @functools.cached_property
     def _lengths(self) -> list[float]:
@@ -231,14 +236,17 @@ class Fitted:
         lost = kept[~out.identified[kept]]
         if lost.size and not solution.infinite.any():
             names = ", ".join(repr(training.design.names[j]) for j in lost[:5])
-            _warn_of_rank(f"the standard errors of {lost.size:,} covariates ({names}) are NaN")
+            what = "covariate" if lost.size == 1 else f"{lost.size:,} covariates"
+            _warn_of_rank(f"the standard errors of the {what} ({names}) are NaN")
         return out
 
     @functools.cached_property
     def robust_covariance(self) -> Covariance:
         """Sandwich covariance of an unpenalised fit."""
         training, solution = self.training, self.training.solution
-        if training.loss.approximation is not training.loss:  # ties are exact: no scores of rows
+        # No scores of rows: ties are exact, or the maximum is that of Firth's likelihood.
+        is_sum = training.loss.approximation is training.loss
+        if not is_sum or solution.penalized_gain is not None:
             unknown = np.full_like(self.covariance.finite, np.nan)
             return replace(self.covariance, kind="robust", finite=unknown)
         return robust_covariance(

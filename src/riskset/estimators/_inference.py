@@ -17,9 +17,10 @@ from riskset._types import AnyArray, Features, Index, Matrix, Rows, is_count, is
 from riskset.data.checks import Places
 from riskset.data.design import Design
 from riskset.data.frame import data_frame
-from riskset.data.labels import as_codes
+from riskset.data.labels import as_clusters
 from riskset.engine import check_engine, workers
 from riskset.estimators._fitted import ModelTests, Training
+from riskset.estimators._fixed import refuse_fixed
 from riskset.estimators._interval import ConfidenceInterval
 from riskset.estimators._prediction_intervals import PredictionIntervals
 from riskset.estimators._residuals import (
@@ -49,7 +50,7 @@ from riskset.infer.proportionality import (
 )
 from riskset.infer.residuals import SchoenfeldResiduals
 from riskset.infer.scaled_residuals import ScaledSchoenfeldResiduals
-from riskset.infer.wald import normal_p_value, wald_interval
+from riskset.infer.wald import exponentials, normal_p_value, wald_interval
 from riskset.model.loss import Loss
 from riskset.solve.optimality import Problem
 
@@ -117,7 +118,8 @@ class HazardModel(PredictionIntervals):
         """Coefficients (p,) that are 0 because nothing determines them."""
         if self._is_penalized:
             return np.zeros(self.coef_.size, dtype=bool)
-        return np.asarray((self.coef_ == 0) & np.isnan(self.standard_error_))
+        lost = (self.coef_ == 0) & np.isnan(self.standard_error_)
+        return np.asarray(lost & ~self._is_fixed)
 
     # --------------------------------------------------------------------------- summary
 
@@ -136,8 +138,9 @@ class HazardModel(PredictionIntervals):
             installed, otherwise Arrow. Columns: ``covariate`` (the index in pandas), ``label`` (if
             covariates have labels), ``coef``, ``hazard_ratio``,
             ``hazard_ratio_lower``, ``hazard_ratio_upper``, ``standard_error``,
-            ``robust_standard_error`` (if `is_robust_`), ``z``, ``p``, and ``reference`` (if the
-            data have columns of text or categories): the level with which a level is compared.
+            ``robust_standard_error`` (if `is_robust_`), ``z``, ``p``, ``fixed`` (if any is):
+            whether the coefficient was held at its value, and ``reference`` (if the data have
+            columns of text or categories): the level with which a level is compared.
             Interval, z and p use the robust standard error if `is_robust_`, and are NaN if it is
             not defined. A coefficient that cannot be estimated, because its covariate is constant
             or follows from others, is NaN, too; in `coef_` it is 0.
@@ -148,16 +151,19 @@ class HazardModel(PredictionIntervals):
         if self._columns.labels:
             texts = self._columns.texts(self.covariates_)
             columns["label"] = np.array(texts, dtype=object)
-        columns |= {"coef": coef, "hazard_ratio": _exp(coef)}
+        columns |= {"coef": coef, "hazard_ratio": exponentials(coef)}
         error = self.robust_standard_error_ if self._is_robust else self.standard_error_
         lower, upper = wald_interval(self.coef_, error, level)
-        columns |= {"hazard_ratio_lower": _exp(lower), "hazard_ratio_upper": _exp(upper)}
+        columns |= {"hazard_ratio_lower": exponentials(lower)}
+        columns |= {"hazard_ratio_upper": exponentials(upper)}
         columns["standard_error"] = self.standard_error_
         if self._is_robust:
             columns["robust_standard_error"] = error
         with np.errstate(divide="ignore", invalid="ignore"):
             z = self.coef_ / error
         columns |= {"z": z, "p": normal_p_value(z)}
+        if self._is_fixed.any():
+            columns["fixed"] = self._is_fixed
         if references := self._columns.references:
             compared = [references.get(name) for name in self.covariates_]
             columns["reference"] = np.array(compared, dtype=object)
@@ -209,6 +215,8 @@ class HazardModel(PredictionIntervals):
             * For Wald and robust intervals: if the fit is penalised.
             * For profile intervals: if a covariate is penalised, or if the model was pickled or
               saved and has no training data; use `riskset.profile` then.
+        NotDefinedError
+            For robust intervals of a `Cox` with ``ties="exact"`` or ``firth=True``.
 
         Notes
         -----
@@ -227,12 +235,17 @@ class HazardModel(PredictionIntervals):
             check_interval(replicates, level, kind)
             found = self.bootstrap(replicates, 1 if seed is None else seed, parameters=parameters)
             return found.interval(level, kind)
+        if method == "robust":
+            self._check_has_robust("a robust interval")
         self._defined(f"a {method} interval" if method == "robust" else "a Wald interval")
         columns = self._positions(parameters)
         errors = self.standard_error_ if method == "wald" else self.robust_standard_error_
         lower, upper = wald_interval(self.coef_[columns], errors[columns], level)
         names = tuple(self.covariates_[j] for j in columns)
         return ConfidenceInterval(method, level, names, lower, upper)
+
+    def _check_has_robust(self, what: str) -> None:
+        """Raise an error if the model has no robust variance."""
 
     def _profiled(
         self, parameters: str | Sequence[str] | None, level: float, penalized: bool
@@ -248,7 +261,7 @@ class HazardModel(PredictionIntervals):
         training = self._fitted.training
         l1, l2 = self._strengths(training.design)
         if parameters is None and not penalized:
-            columns = np.flatnonzero((l1 == 0) & (l2 == 0))
+            columns = np.flatnonzero((l1 == 0) & (l2 == 0) & ~self._is_fixed)
             if not columns.size and l1.size:
                 raise InputError(
                     "every covariate is penalised, so none has a profile interval.",
@@ -272,7 +285,7 @@ class HazardModel(PredictionIntervals):
 
     def _positions(self, parameters: str | Sequence[str] | None) -> Index:
         if parameters is None:
-            return np.arange(self.coef_.size)
+            return np.flatnonzero(~self._is_fixed)
         one = isinstance(parameters, str) or not isinstance(parameters, Iterable)
         names = [str(parameters)] if one else list(parameters)
         where = {name: j for j, name in enumerate(self.covariates_)}
@@ -280,6 +293,7 @@ class HazardModel(PredictionIntervals):
             if name not in where:
                 raise InputError.unknown_name("covariate", str(name), self.covariates_)
         check_once("covariate", names)
+        refuse_fixed(self.fixed, names)
         return np.array([where[name] for name in names], dtype=np.int64)
 
     # ------------------------------------------------------------------------- bootstrap
@@ -366,7 +380,7 @@ class HazardModel(PredictionIntervals):
         columns = self._positions(parameters)
         training = self._training_for_bootstrap(retune)
         l1, l2 = self._strengths(training.design)
-        free = (l1 == 0) & (l2 == 0)
+        free = (l1 == 0) & (l2 == 0) & ~self._is_fixed
         if parameters is None:
             columns = np.flatnonzero(free)
         _check_chosen(columns, free)
@@ -501,7 +515,7 @@ class HazardModel(PredictionIntervals):
         if kind == "scaled_schoenfeld":
             coef = self.coef_.copy()
             return scaled_schoenfeld_residuals(loss, design, eta, coef, "identity")
-        estimated = np.flatnonzero(~self._not_estimated)
+        estimated = np.flatnonzero(~(self._not_estimated | self._is_fixed))
         return residuals_of_rows(kind, (loss, design, eta), estimated, weighted, collapse)
 
     def test_proportionality(
@@ -574,11 +588,6 @@ class HazardModel(PredictionIntervals):
         return self._loss(data, runtime), data.design, eta + data.outcome.offset
 
 
-def _exp(values: Features) -> Features:
-    with np.errstate(over="ignore"):
-        return np.exp(values)
-
-
 def _check_used(method: str, penalized: bool, resampling: Mapping[str, object]) -> None:
     """Refuse arguments that another method looks at."""
     given = [(name, "bootstrap") for name, value in resampling.items() if value is not None]
@@ -621,7 +630,8 @@ def _resampling(
     outcome = training.loss.outcome
     codes = outcome.cluster
     if cluster is not None:
-        codes = as_codes(cluster, "cluster", outcome.n_rows, Places({"cluster": "`cluster`"}))[0]
+        places = Places({"cluster": "`cluster`"})
+        codes = as_clusters(cluster, outcome.n_rows, places, outcome.weight)[0]
     resampling = ResampledUnits.of(outcome, codes, within_strata=bool(within_strata))
     return resampling, "row" if codes is None else "cluster"
 

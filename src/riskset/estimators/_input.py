@@ -4,6 +4,7 @@ Tables, arrays and sparse matrices come in here; below there are only validated 
 like at the fit is remembered, and later input is held against it.
 """
 
+import datetime
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
@@ -18,22 +19,25 @@ from riskset._messages import Note
 from riskset._types import AnyArray, Factors, Features, Rows, is_number
 from riskset.data.causes import CauseLabels, cause_code, labels_of
 from riskset.data.checks import (
-    NUMBERS,
+    IN_DAYS,
     Places,
     as_array,
     as_numbers,
+    as_time_numbers,
     complain_rows,
     is_missing,
+    is_number_type,
 )
 from riskset.data.column_statistics import select_columns
 from riskset.data.covariate_labels import CovariateLabels
 from riskset.data.dataset import Dataset
 from riskset.data.design import Design
 from riskset.data.formula import FormulaEncoder
-from riskset.data.frame import FrameEncoder, as_table
+from riskset.data.frame import FrameEncoder, as_table, result_library
 from riskset.data.levels import check_references
 from riskset.data.outcome import Outcome, field_names
 from riskset.data.schema import Schema
+from riskset.estimators._fixed import FixedCoefficients
 from riskset.model.penalty import Penalty, as_kind
 from riskset.model.references import without_references
 
@@ -46,6 +50,7 @@ __all__ = [
     "as_surv",
     "frame_library",
     "lift",
+    "output_library",
     "own_labels",
     "read_covariates",
     "refuse_reference",
@@ -97,13 +102,19 @@ class FittedColumns:
 
 
 class ModelInput(NamedTuple):
-    """Validated input of a fit, and what was said about it on the way."""
+    """Validated input of a fit, and what was said about it on the way.
+
+    Coefficients that are `fixed` have columns of zeros in `design`, and their part of the linear
+    predictor is in the offset of `outcome`; `covariates` are the columns as given.
+    """
 
     design: Design
     outcome: Outcome
     columns: FittedColumns
     notes: tuple[Note, ...]
     n_dropped: dict[str, int]
+    covariates: Design
+    fixed: FixedCoefficients
     dataset: Dataset | None = None
 
 
@@ -113,6 +124,11 @@ def frame_library(X: object) -> str | None:
     if module in FRAME_LIBRARIES:
         return module
     return "pyarrow" if hasattr(X, "__arrow_c_stream__") else None
+
+
+def output_library(X: object) -> str | None:
+    """The library of the data frames of results for X: its own, or None for the default."""
+    return result_library(frame_library(X))
 
 
 def lift(X: object, known: FittedColumns, *, outcome: bool = False) -> object:
@@ -317,12 +333,15 @@ def _as_array(X: object) -> AnyArray:
         )
     if array.dtype == object:
         types = {type(value) for value in array.flat if not is_missing(value)}
-        other = next((t for t in types if not issubclass(t, (*NUMBERS, str, bytes))), None)
+        known = {t for t in types if is_number_type(t) or issubclass(t, str | bytes)}
+        other = next(iter(types - known), None)
         if other is not None:
             raise _WrongTypeError(
                 f"X must be numeric, but it holds an object of type {other.__name__} (the argument "
                 "must be a string or a real number).",
-                hint="encode it as numbers.",
+                hint=IN_DAYS
+                if issubclass(other, datetime.timedelta | np.timedelta64)
+                else "encode it as numbers.",
             )
     return array
 
@@ -424,7 +443,7 @@ def as_outcome(
 def as_surv(y: object, cause: int | str | None, *, competing_never_fail: bool = False) -> AnyArray:
     """`y` as a structured array of time, event (of the cause) and, if given, entry."""
     time, event, entry, labels, places = _followup(y)
-    times = as_numbers(time, "time", None, places)
+    times = as_time_numbers(time, "time", None, places)
     codes = as_numbers(event, "event", times.size, places)
     if cause is None and not labels:
         complain_rows(
@@ -444,7 +463,7 @@ def as_surv(y: object, cause: int | str | None, *, competing_never_fail: bool = 
     surv = np.empty(times.size, dtype=fields + [("entry", np.float64)] * (entry is not None))
     surv["event"], surv["time"] = events, times
     if entry is not None:
-        surv["entry"] = as_numbers(entry, "entry", times.size, places)
+        surv["entry"] = as_time_numbers(entry, "entry", times.size, places)
     return surv
 
 
@@ -471,10 +490,23 @@ def refuse_beside(what: str, **given: object) -> None:
             )
 
 
-def as_coefficients(values: object, design: Design) -> Features:
+def as_coefficients(values: object, argument: str, design: Design) -> Features:
     """One coefficient for each column (p,), from an array or a mapping of names to numbers."""
     if not isinstance(values, Mapping):
-        return as_numbers(values, "coefficients", design.n_features, Places())
+        if np.ndim(values) == 0:  # type: ignore[arg-type]
+            raise InputError(
+                f"`{argument}` must be an array of coefficients, or a mapping of covariates to "
+                f"coefficients, but it is {values!r}.",
+                hint="for example {'age': 0.05}.",
+            )
+        numbers = as_numbers(values, argument, None, Places())
+        if numbers.size != design.n_features:
+            raise InputError(
+                f"`{argument}` must have one coefficient for each covariate, of which there are "
+                f"{design.n_features:,}, but it has {numbers.size:,}.",
+                hint="an array has them in the order of the columns, a mapping by their names.",
+            )
+        return numbers
     out = np.zeros(design.n_features)
     for name, value in values.items():
         if name not in design.names:

@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 from riskset._errors import InputError
 from riskset._runtime import Runtime
 from riskset._types import AnyArray, Features, Rows
-from riskset.data.checks import Places, as_array, as_numbers
+from riskset.data.checks import Places, as_array, as_time_numbers
 from riskset.data.dataset import Dataset
 from riskset.data.design import Design
 from riskset.data.frame import data_frame
@@ -228,4 +228,4 @@ def as_times(times: object) -> AnyArray:
 def checked_times(times: object, name: str = "times") -> Rows:
     """Times of predictions (m,), the argument `name`."""
     hint = "leave missing times out."
-    return as_numbers(as_times(times), name, None, Places(), missing_hint=hint)
+    return as_time_numbers(as_times(times), name, None, Places(), missing_hint=hint)

@@ -8,7 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 from riskset._errors import InputError
 from riskset._types import Index, Matrix, Rows
 from riskset.curves.intervals import ProbabilityIntervalType
-from riskset.data.checks import Places, as_array, as_numbers
+from riskset.data.checks import Places, as_array, as_numbers, as_time_numbers
 from riskset.data.design import Design
 from riskset.estimators._base import HazardModelBase
 from riskset.estimators._prediction import checked_times
@@ -178,7 +178,8 @@ class PredictionIntervals(HazardModelBase):
 
         Notes
         -----
-        The robust variance takes O(n M) time for M event times.
+        The robust variance takes O(n p) time; with late entry, and for the Fine-Gray model, O(n M)
+        for M event times.
 
         References
         ----------
@@ -307,7 +308,8 @@ class PredictionIntervals(HazardModelBase):
         """Root of the covariance of the coefficients; NaN if one is infinite."""
         if self._fitted.limit is not None:
             return np.full((self.coef_.size, 1), np.nan)
-        return self._fitted.coefficient_root(self.coef_, is_robust=is_robust)
+        estimates = np.where(self._is_fixed, 0.0, self.coef_)
+        return self._fitted.coefficient_root(estimates, is_robust=is_robust)
 
     def _new_rows(self, X: object, strata: object, offset: object) -> PredictedRows:
         design, strata, offsets, places = self._read_new(X, strata, offset)
@@ -335,7 +337,9 @@ def given_times(given: object, n_rows: int) -> Rows:
     values = np.atleast_1d(as_array(given, "`given`", Places()))
     if values.size == 1:
         values = np.repeat(values, n_rows)
-    return as_numbers(values, "given", n_rows, Places(), missing_hint="use 0 for no condition.")
+    return as_time_numbers(
+        values, "given", n_rows, Places(), missing_hint="use 0 for no condition."
+    )
 
 
 class CenteredCovariates:

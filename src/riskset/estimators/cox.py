@@ -8,6 +8,7 @@ import numpy as np
 from riskset._errors import InputError, NotDefinedError
 from riskset._runtime import Runtime
 from riskset._types import Features
+from riskset.data.checks import are_counts
 from riskset.data.design import Design
 from riskset.data.outcome import Outcome
 from riskset.estimators._inference import HazardModel
@@ -22,6 +23,11 @@ from riskset.solve.prox_newton import ResidualReport
 from riskset.solve.result import Solution
 
 __all__ = ["Cox"]
+
+MAX_EXACT_WORK = 1e12
+"""Multiplications of a pass with exact ties: about a quarter of an hour."""
+MAX_EXACT_WEIGHT = 1_000_000
+"""A row of this weight takes as long as so many rows: half a minute for a fit."""
 
 
 class Cox(HazardModel):
@@ -48,6 +54,10 @@ class Cox(HazardModel):
     cause : int or str, optional
         Code or label of the event of interest. All other events are censored (the cause-specific
         hazard). Optional if codes are 0 and 1.
+    fixed : mapping of covariate to number, optional
+        Coefficients that are not estimated but have these values, for example ``{"age": 0.05}`` of
+        a published model. They act as an offset, are in predictions, and have no penalty, standard
+        error or interval. `kkt_` does not concern them.
     reference : dict of str to level, optional
         Reference levels of columns of text or categories in a data frame X, for example ``{"sex":
         "male"}``. Default: the first level in the order of a categorical type, or of sorted text.
@@ -129,9 +139,9 @@ class Cox(HazardModel):
 
     with the information I, as in R's ``coxphf``. Standard errors are from the inverse of I at the
     estimate, profile intervals and the likelihood-ratio test from :math:`\ell^*`, and `objective_`
-    is :math:`-\ell^*(\hat\beta)`. With few events, Wald intervals of such fits are unreliable.
-    "converged" means that the derivative of :math:`\ell^*` is 0, up to `tol`: in general it is not
-    proven to be the highest of several maxima.
+    is :math:`-\ell^*(\hat\beta)`. There is no robust variance. With few events, Wald intervals of
+    such fits are unreliable. "converged" means that the derivative of :math:`\ell^*` is 0, up to
+    `tol`: in general it is not proven to be the highest of several maxima.
 
     See Also
     --------
@@ -174,6 +184,7 @@ class Cox(HazardModel):
         ties: Ties = "breslow",
         firth: bool = False,
         cause: int | str | None = None,
+        fixed: Mapping[str, float] | None = None,
         reference: Mapping[str, object] | None = None,
         covariate_labels: object = None,
         device: str = "auto",
@@ -193,7 +204,9 @@ class Cox(HazardModel):
             _check_has_counts(data.outcome, f"`{option}`")
         if self.ties != "exact":
             return CoxLoss(data.outcome, self.ties, runtime)
-        return ExactTiesLoss(data.outcome, self.ties, runtime)
+        loss = ExactTiesLoss(data.outcome, self.ties, runtime)
+        _check_affordable(loss)
+        return loss
 
     @property
     def _likelihood_options(self) -> list[str]:
@@ -239,7 +252,7 @@ class Cox(HazardModel):
                 "not maximise the likelihood.",
                 hint="compare the objectives, or models without it.",
             )
-        return int(np.count_nonzero(~self._not_estimated))
+        return int(np.count_nonzero(~(self._not_estimated | self._is_fixed)))
 
     def explained_variation(
         self,
@@ -313,7 +326,7 @@ class Cox(HazardModel):
             for name, value in (("solver", "ccd"), ("device", "cuda")):
                 if getattr(self, name) == value:
                     raise InputError(
-                        f"{name}={value!r} does not fit `{option}`.", hint=f"leave out `{name}`."
+                        f"`{name}={value!r}` does not fit `{option}`.", hint=f"leave out `{name}`."
                     )
         if self.firth and self.ties == "exact":
             raise InputError(
@@ -333,6 +346,13 @@ class Cox(HazardModel):
                 hint="leave it out, or use a profile interval." if self.firth
                 else "use `ties='efron'`, which is close to it.",
             )  # fmt: skip
+
+    def _check_has_robust(self, what: str) -> None:
+        for option in self._likelihood_options:
+            raise NotDefinedError(
+                f"{what} is not defined for `{option}`.",
+                hint="use `method='profile'` or `method='wald'`.",
+            )
 
     def _check_has_profile(self, what: str) -> None:
         if self.firth:
@@ -361,15 +381,33 @@ class Cox(HazardModel):
             )
 
 
+def _check_affordable(loss: ExactTiesLoss) -> None:
+    """Refuse exact ties that no machine gets through, such as of weights in the millions."""
+    if loss.work > MAX_EXACT_WORK:
+        raise InputError(
+            f"`ties='exact'` needs about {loss.work:.0e} multiplications for each pass over these "
+            "data: the rows at risk times the tied events, weights counted as rows.",
+            hint="use `ties='efron'`, or finer times, of which fewer are tied.",
+        )
+    weight = loss.outcome.weight
+    row = int(weight.argmax())
+    if weight[row] > MAX_EXACT_WEIGHT:
+        raise InputError(
+            f"the weight of row {row:,} is {weight[row]:,.0f}, but `ties='exact'` takes as long "
+            f"for it as for so many rows, so weights are at most {MAX_EXACT_WEIGHT:,}.",
+            hint="use `ties='efron'`.",
+        )
+
+
 def _check_has_counts(outcome: Outcome, what: str) -> None:
     """Refuse what needs a robust variance: weights that are not counts, and clusters."""
-    fractions = np.flatnonzero(outcome.weight != np.floor(outcome.weight))
+    fractions = np.flatnonzero(~are_counts(outcome.weight))
     if fractions.size:
         row = int(fractions[0])
         raise InputError(
             f"the weight of row {row:,} is {outcome.weight[row]:g}, but for {what} weights must be "
-            "whole numbers.",
-            hint="there, a weight stands for as many equal rows.",
+            "whole numbers below 2**53.",
+            hint="give each row the number of rows that it stands for, or leave the weights out.",
         )
     if outcome.cluster is not None:
         raise InputError(

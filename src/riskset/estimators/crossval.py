@@ -14,10 +14,11 @@ from riskset._errors import InputError
 from riskset._types import Features, Rows
 from riskset.data.design import Design
 from riskset.data.outcome import Outcome
+from riskset.estimators._base import check_model
 from riskset.estimators._cv_settings import CVSettings, choose_penalty
 from riskset.estimators._fitted import Fitted
 from riskset.estimators._inference import HazardModel
-from riskset.estimators._input import ModelInput, frame_library
+from riskset.estimators._input import ModelInput, output_library
 from riskset.estimators.cox import Cox
 from riskset.estimators.finegray import FineGray, Person
 from riskset.estimators.fit_file import SavedFit
@@ -188,7 +189,7 @@ class CrossValidated(HazardModel):
         plan = self._plan()
         settings.check(has_censoring=self.has_censoring)
         data = self._read(X, y, sample_weight, strata, offset, cluster, None)
-        loss, library = self._loss(data, runtime), frame_library(X)
+        loss, library = self._loss(data, runtime), output_library(X)
         problem = Problem.prepare(data.design, loss)
         prepared = time.perf_counter()
         choice = choose_penalty(
@@ -370,7 +371,8 @@ class CoxCV(CrossValidated, Cox):
         Ray (started locally if necessary), instead of in threads. Results are bit-identical.
         Workers map the design from a file in the temporary folder (TMPDIR), or from its own file;
         all workers must be able to read it. If a worker dies, only its current replicates are lost.
-    ties, cause, reference, covariate_labels, device, n_threads, tol, max_iter, solver, progress
+    ties, cause, fixed, reference, covariate_labels, device, n_threads, tol, max_iter, solver
+    progress
         As for `Cox`. The choice is bit-identical for any number of threads.
 
     Attributes
@@ -450,6 +452,7 @@ class CoxCV(CrossValidated, Cox):
         engine: str | None = None,
         ties: Ties = "breslow",
         cause: int | str | None = None,
+        fixed: Mapping[str, float] | None = None,
         reference: Mapping[str, object] | None = None,
         covariate_labels: object = None,
         device: str = "auto",
@@ -479,8 +482,8 @@ class FineGrayCV(CrossValidated, FineGray):
         As for `CoxCV`.
     cause, censoring_ties, censoring_group, censoring_beyond, censoring_weights, person
         As for `FineGray`.
-    censoring_probability, reference, covariate_labels, device, n_threads, tol, max_iter, solver
-    progress
+    censoring_probability, fixed, reference, covariate_labels, device, n_threads, tol, max_iter
+    solver, progress
         As for `FineGray`.
 
     Attributes
@@ -528,6 +531,7 @@ class FineGrayCV(CrossValidated, FineGray):
         censoring_weights: CensoringWeights = "case",
         censoring_probability: object = None,
         person: Person | None = None,
+        fixed: Mapping[str, float] | None = None,
         reference: Mapping[str, object] | None = None,
         covariate_labels: object = None,
         device: str = "auto",
@@ -589,14 +593,7 @@ def cross_validate(
     >>> found.scores.shape
     (1, 5)
     """
-    if not isinstance(model, (Cox, FineGray)):
-        raise InputError(
-            "cross_validate takes a Cox or a FineGray model, but it was given "
-            f"{'the class ' if isinstance(model, type) else ''}{model!r}.",
-            hint="pass a model, such as riskset.Cox()."
-            if isinstance(model, type)
-            else "the models of several causes are scored one by one, as Cox(cause=...).",
-        )
+    check_model(model, "`riskset.cross_validate`")
     if isinstance(model, CrossValidated):
         raise InputError(
             f"{type(model).__name__} cross-validates by itself.",
@@ -616,5 +613,5 @@ def cross_validate(
     ) as scoring:
         scored = scoring.score(model.penalty)
     return CrossValidation.gather(
-        [scored], data.design.names, scoring.scorer.folds, score, 0, 0, frame_library(X)
+        [scored], data.design.names, scoring.scorer.folds, score, 0, 0, output_library(X)
     )

@@ -11,7 +11,7 @@ from riskset._types import AnyArray, Index
 from riskset.data.checks import Places, as_numbers, complain_rows
 from riskset.data.labels import as_codes
 from riskset.data.outcome import Outcome
-from riskset.data.person_rows import (
+from riskset.data.start_stop.person_rows import (
     PersonRows,
     person_rows,
     refuse_rows_from_the_start,
@@ -33,6 +33,9 @@ from riskset.solve.block_join import Subdistribution
 __all__ = ["FineGray", "Person", "column_labels"]
 
 Person = Literal["row", "cluster"]
+
+LARGEST_WEIGHT = 1e120
+"""Sums over risk sets for the standard errors hold weights of up to this size."""
 
 PLACES = Places(
     {
@@ -95,7 +98,7 @@ class FineGray(HazardModel):
         "cluster": the rows of a cluster are intervals of one person without gaps, as of covariates
         that change with time; the person is not censored at the end of a row that another one
         continues. Default: "row", but an error if rows of a cluster follow each other.
-    reference, covariate_labels, device, n_threads, tol, max_iter, solver, progress
+    fixed, reference, covariate_labels, device, n_threads, tol, max_iter, solver, progress
         As for `Cox`.
 
     Attributes
@@ -172,6 +175,7 @@ class FineGray(HazardModel):
         censoring_weights: CensoringWeights = "case",
         censoring_probability: object = None,
         person: Person | None = None,
+        fixed: Mapping[str, float] | None = None,
         reference: Mapping[str, object] | None = None,
         covariate_labels: object = None,
         device: str = "auto",
@@ -220,6 +224,7 @@ class FineGray(HazardModel):
 
     def _loss(self, data: ModelInput, runtime: Runtime) -> FineGrayLoss:
         outcome = data.outcome
+        _check_size_of_weights(outcome)
         if outcome.entry is not None and (outcome.entry < outcome.time.min()).all():
             outcome = outcome.replace(entry=None)  # everybody was there before anything happened
         return FineGrayLoss(outcome, self._censoring(data, outcome), runtime)
@@ -303,6 +308,18 @@ class FineGray(HazardModel):
         return as_codes(labels, "censoring_group", data.outcome.n_rows, PLACES)[0]
 
 
+def _check_size_of_weights(outcome: Outcome) -> None:
+    """Refuse weights of a size that sums for the standard errors do not hold."""
+    largest = float(outcome.weight.max())
+    if not 1 / LARGEST_WEIGHT <= largest <= LARGEST_WEIGHT:
+        raise InputError(
+            f"the largest weight is {largest:g}, but for a Fine-Gray model it must be from "
+            f"{1 / LARGEST_WEIGHT:g} to {LARGEST_WEIGHT:g}.",
+            hint="multiply all weights by one number: coefficients and robust standard errors of "
+            "a fit without a penalty stay the same.",
+        )
+
+
 def _refuse_unlinked(censoring: CensoringDistribution, outcome: Outcome) -> None:
     """Refuse rows whose weights after a competing event the entries do not determine."""
     found = censoring.unlinked(outcome)
@@ -329,12 +346,12 @@ def column_labels(name: str, data: ModelInput, argument: str) -> AnyArray:
     found = roles.get(name)
     if found is not None:
         return found
-    names = data.design.names
+    names = data.covariates.names
     # A category has a column for each level, perhaps except one: columns determine the levels.
     own = [j for j, n in enumerate(names) if n == name or n.startswith(f"{name}=")]
     if not own:
         known = [*names, *(role for role, values in roles.items() if values is not None)]
         raise InputError.unknown_name(f"`{argument}` column", name, known)
-    values = data.design.to_dense(columns=np.array(own))
+    values = data.covariates.to_dense(columns=np.array(own))
     codes: AnyArray = np.unique(values, axis=0, return_inverse=True)[1].reshape(-1)
     return codes

@@ -38,6 +38,7 @@ from riskset.data.documents import (
 from riskset.data.frame import FrameEncoder
 from riskset.data.schema import Schema
 from riskset.data.writers import check_target, replacing
+from riskset.estimators._frailties import FRAILTY
 from riskset.estimators._input import FittedColumns
 from riskset.estimators._interval import ConfidenceInterval
 from riskset.estimators.fit_form import (
@@ -169,6 +170,7 @@ def fit_document(
         "n_features": len(names),
         "penalty": _penalty(fit),
         "coef": _named(names, fit.coef),
+        **({"fixed": fixed} if (fixed := parameters.get("fixed")) else {}),
         "tol": parameters["tol"],
         **facts,
     }
@@ -184,6 +186,9 @@ def fit_document(
     document["seconds"] = dict(seconds or {}) | facts.get("seconds", {})
     document["estimator"] = _estimator(fit)
     document["prediction"] = _prediction(fit)
+    frailty = {n.removeprefix(FRAILTY): a for n, a in fit.arrays.items() if n.startswith(FRAILTY)}
+    if frailty:
+        document["frailty"] = {name: array.tolist() for name, array in frailty.items()}
     if checksums is None and f"{INTERVAL}times" in fit.arrays:
         document["prediction"]["intervals"] = _prediction_intervals(fit.arrays)
     if checksums is not None:
@@ -195,7 +200,8 @@ def _kind(fit: SavedFit) -> dict[str, object]:
     """Which model it is, and what is special about it."""
     parameters, schema = fit.estimator.parameters, fit.schema
     if "ties" in parameters:
-        return {"model": "cox", "ties": parameters["ties"], "cause": fit.cause}
+        firth = parameters.get("firth", False)
+        return {"model": "cox", "ties": parameters["ties"], "firth": firth, "cause": fit.cause}
     named = parameters["censoring_group"]
     censoring = {
         "ties": parameters["censoring_ties"],
@@ -347,7 +353,8 @@ def _number(value: float) -> float | str | None:
 
 
 def _is_in_document(array: str) -> bool:
-    return array in (*ERRORS, "center", "finite", "step", "stages") or array.startswith(BASELINE)
+    named = (*ERRORS, "center", "finite", "step", "stages")
+    return array in named or array.startswith((BASELINE, FRAILTY))
 
 
 def _seal(document: Mapping[str, Any], version: int) -> str:
@@ -475,6 +482,8 @@ def _from_form(
         errors = getattr(form, key)
         if errors is not None:
             arrays[key] = np.array(list(errors.values()), dtype=np.float64)
+    if form.frailty is not None:
+        arrays |= {f"{FRAILTY}{name}": np.array(values) for name, values in form.frailty}
     facts = {key: getattr(form, key) for key in FACTS if key in form.model_fields_set}
     with blaming_file(path):
         return SavedFit(
@@ -519,7 +528,7 @@ def _of_format_1(form: FitForm) -> EstimatorForm:
     """What a document does not say of its estimator, from what it says of its model."""
     parameters: dict[str, Any] = {"cause": form.cause}
     if form.censoring is None:
-        parameters["ties"] = form.ties
+        parameters |= {"ties": form.ties, "firth": form.firth}
     else:
         parameters |= {f"censoring_{key}": value for key, value in form.censoring}
     penalty = _with_names(form.penalty)

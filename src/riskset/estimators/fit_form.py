@@ -144,6 +144,24 @@ class PenaltyForm(Form):
     factor: dict[str, Finite] = {}
 
 
+class FrailtyForm(Form):
+    """The frailties of the clusters, whose `labels` are texts of JSON; see `KeptFrailties`."""
+
+    labels: Annotated[list[str], Field(min_length=2)]
+    log: list[Finite]
+    error: list[Finite]
+    rows: list[Finite]
+    events: list[Finite]
+    numbers: list[Finite]
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        for name in ("log", "error", "rows", "events"):
+            if len(getattr(self, name)) != len(self.labels):
+                raise ValueError(f"{name}: it must have {len(self.labels)} numbers, as labels")
+        return self
+
+
 class NoteForm(Form):
     """A note about the data or the answer."""
 
@@ -170,7 +188,7 @@ class SearchForm(Form):
 class EstimatorForm(Form):
     """What an estimator was made with, and what X looked like at the fit."""
 
-    name: Literal["Cox", "FineGray", "CoxCV", "FineGrayCV"] = Field(alias="class")
+    name: Literal["Cox", "FineGray", "CoxCV", "FineGrayCV", "CoxFrailty"] = Field(alias="class")
     parameters: dict[str, Any]
     penalty: dict[str, Any] | None
     search: SearchForm | None
@@ -190,6 +208,7 @@ class FitForm(Form):
     format: int = Field(default=1, ge=1)
     model: Literal["cox", "finegray"]
     ties: Ties
+    firth: bool = False
     cause: int | str | None
     censoring: CensoringForm | None = None
     coef: dict[str, Numeral]
@@ -209,6 +228,7 @@ class FitForm(Form):
     robust_standard_error: dict[str, Number] | None = None
     warnings: list[NoteForm] = []
     estimator: EstimatorForm | None = None
+    frailty: FrailtyForm | None = None
     arrays: dict[str, str] = {}
     seconds: dict[str, Finite] = {}
     sha256: str | None = None
@@ -258,6 +278,9 @@ class FitForm(Form):
             raise ValueError("prediction/intervals/variance: it must have a row per coefficient")
         if self.estimator is not None and self.model not in self.estimator.name.lower():
             raise ValueError(f"estimator/class: it does not fit the model {self.model!r}")
+        named = self.estimator is not None and self.estimator.name == "CoxFrailty"
+        if named != (self.frailty is not None):
+            raise ValueError("frailty: it must be there for CoxFrailty, and for no other class")
         return self
 
     def _check_names(self) -> None:

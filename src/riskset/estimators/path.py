@@ -17,9 +17,9 @@ from riskset._runtime import Runtime
 from riskset._types import Features, Index, Matrix, is_count, is_number
 from riskset.data.frame import data_frame
 from riskset.engine import check_engine, workers
-from riskset.estimators._base import SOLVERS
+from riskset.estimators._base import SOLVERS, check_model
 from riskset.estimators._inference import HazardModel
-from riskset.estimators._input import ModelInput, frame_library
+from riskset.estimators._input import ModelInput, output_library
 from riskset.estimators.convergence import ConvergenceWarning
 from riskset.model.loss import Loss
 from riskset.model.penalty import Penalty
@@ -119,7 +119,7 @@ class PathResult:
 
     @property
     def n_nonzero(self) -> Index:
-        """Number of coefficients other than 0 (k,)."""
+        """Number of coefficients other than 0 (k,), fixed ones included."""
         return np.asarray(np.count_nonzero(self.coefs, axis=1), dtype=np.int64)
 
     def model(self, index: int) -> HazardModel:
@@ -334,13 +334,14 @@ def path(
     ((5, 71), 1)
     """
     check_engine(engine)
+    check_model(model, "`riskset.path`")
     model = clone(model)
     runtime = model._checked_runtime()
     data = model._read(X, y, sample_weight, strata, offset, cluster, None)
     loss = model._loss(data, runtime)
     started = time.perf_counter()
     problem = Problem.prepare(data.design, loss)
-    source = _PathProblem(model, data, loss, problem, frame_library(X))
+    source = _PathProblem(model, data, loss, problem, output_library(X))
     kind = model.penalty
     start: Solution | None = None
     notes = list(data.notes)
@@ -410,7 +411,7 @@ def _collect(
     return PathResult(
         penalties=tuple(chosen),
         strengths=np.array([p.strength for p in chosen]),
-        coefs=np.array(coefs),
+        coefs=np.array(coefs) + source.data.fixed.value,
         names=source.data.design.names,
         labels=source.data.columns.texts(source.data.design.names),
         statuses=statuses,

@@ -33,13 +33,14 @@ POSITIVE = ("log", "plain")
 class Predictions:
     """Predicted values of k rows with standard errors and confidence limits.
 
-    The result of `predict_interval`, `predict_quantile` and `predict_restricted_mean` of a fitted
-    model.
+    The result of `predict_interval`, `predict_quantile`, `predict_restricted_mean` and
+    `predict_time_lost` of a fitted model.
 
     Attributes
     ----------
     kind : str
-        "survival", "cumulative_hazard", "cumulative_incidence", "quantile" or "restricted_mean".
+        "survival", "cumulative_hazard", "cumulative_incidence", "quantile", "restricted_mean" or
+        "time_lost".
     at_name : str
         What `at` is: "time", or "proportion" for quantiles.
     at : (m,) float64
@@ -142,7 +143,7 @@ def of_log_hazard(kind: PredictedKind, log_hazard: Matrix, error: Matrix) -> tup
             return hazard, np.where(error == 0, 0.0, hazard * error)
         slope = np.where(np.isposinf(hazard), 0.0, np.exp(log_hazard - hazard))
         estimate = np.exp(-hazard) if kind == "survival" else np.abs(np.expm1(-hazard))
-    return estimate, slope * error
+        return estimate, slope * error
 
 
 def check_kind(kind: str, known: tuple[str, ...]) -> None:

@@ -11,8 +11,9 @@ from sklearn.base import clone
 from riskset._errors import InputError, RisksetWarning, counted
 from riskset._types import Features, Index, is_count, is_number
 from riskset.data.frame import data_frame
-from riskset.estimators._base import HazardModelBase
-from riskset.estimators._input import frame_library
+from riskset.estimators._base import HazardModelBase, check_model
+from riskset.estimators._fixed import refuse_fixed
+from riskset.estimators._input import output_library
 from riskset.estimators.convergence import ConvergenceWarning
 from riskset.infer.profile import (
     ProfiledFit,
@@ -190,6 +191,7 @@ def profile(
     (0.056, 0.131, 0.206)
     """
     low, high = _checked(parameter, bounds, grid, tolerance, max_points)
+    check_model(model, "`riskset.profile`")
     model._check_has_profile("`riskset.profile`")
     is_fitted = hasattr(model, "coef_")
     model = model if is_fitted else clone(model)
@@ -197,6 +199,7 @@ def profile(
     known = model._columns if is_fitted else None
     data = model._read(X, y, sample_weight, strata, offset, cluster, known)
     column = data.design.index_of(str(parameter))
+    refuse_fixed(model.fixed, [str(parameter)])
     l1, l2 = model._strengths(data.design)
     if not penalized:
         check_unpenalized(data.design, l1, l2, np.array([column]))
@@ -232,7 +235,7 @@ def profile(
         label=data.columns.texts([str(parameter)])[0],
         _source=source,
         _column=column,
-        _library=frame_library(X),
+        _library=output_library(X),
         _progress=model.progress,
     )
 

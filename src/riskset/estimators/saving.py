@@ -16,18 +16,19 @@ from riskset.estimators.cox import Cox
 from riskset.estimators.crossval import CoxCV, CrossValidated, FineGrayCV
 from riskset.estimators.finegray import FineGray
 from riskset.estimators.fit_file import blaming_file, fit_document, read_fit_file
+from riskset.estimators.frailty import CoxFrailty
 
 __all__ = ["load", "read_fit", "to_dict", "write_fit"]
 
-CLASSES: dict[str, type[HazardModel]] = {
-    kind.__name__: kind for kind in (Cox, FineGray, CoxCV, FineGrayCV)
+CLASSES: dict[str, type[Any]] = {
+    kind.__name__: kind for kind in (Cox, FineGray, CoxCV, FineGrayCV, CoxFrailty)
 }
 
 ANY_MACHINE = {"device": "auto", "n_threads": None}
 """Parameters that a ``fit.json`` alone does not keep: another machine may read it."""
 
 
-def load(path: str | os.PathLike[str]) -> HazardModel:
+def load(path: str | os.PathLike[str]) -> HazardModel | CoxFrailty:
     """Read a fitted model from a file.
 
     Parameters
@@ -38,7 +39,7 @@ def load(path: str | os.PathLike[str]) -> HazardModel:
 
     Returns
     -------
-    Cox, FineGray, CoxCV or FineGrayCV
+    Cox, FineGray, CoxCV, FineGrayCV or CoxFrailty
         For a ``fit.json`` with a cross-validation, this is the `Cox` or `FineGray` model of the
         chosen penalty, because only `save` stores the replicates. A ``fit.json`` contains standard
         errors but no covariances and tests.
@@ -71,13 +72,14 @@ def load(path: str | os.PathLike[str]) -> HazardModel:
         penalty: object = fit.penalty
         if issubclass(kind, CrossValidated):  # files say nothing of the missing strength
             penalty = "l1" if fit.penalty is None else fit.penalty.without_strength()
-        model = kind(penalty=penalty, **parameters)
+        own = {} if kind is CoxFrailty else {"penalty": penalty}
+        model: HazardModel | CoxFrailty = kind(**own, **parameters)
         model._restore(fit)
         return model
 
 
 def to_dict(
-    model: HazardModel,
+    model: HazardModel | CoxFrailty,
     *,
     interval: ConfidenceInterval | None = None,
     interval_times: Rows | None = None,
@@ -91,7 +93,9 @@ def to_dict(
         )
     fit = model._saved(with_variances=False, interval_times=interval_times)
     errors = {} if model._is_penalized else {"standard_error": model.standard_error_}
-    if model.is_robust_ or (interval is not None and interval.method == "robust"):
+    if isinstance(model, CoxFrailty):  # what it keeps has its standard errors
+        pass
+    elif model.is_robust_ or (interval is not None and interval.method == "robust"):
         errors["robust_standard_error"] = model.robust_standard_error_
     parameters = fit.estimator.parameters | ANY_MACHINE
     estimator = fit.estimator.model_copy(update={"parameters": parameters})
@@ -101,7 +105,7 @@ def to_dict(
 
 def write_fit(
     path: Path,
-    model: HazardModel,
+    model: HazardModel | CoxFrailty,
     *,
     interval: ConfidenceInterval | None = None,
     interval_times: Rows | None = None,
@@ -112,7 +116,7 @@ def write_fit(
     write_json(path, content)
 
 
-def read_fit(path: Path) -> tuple[HazardModel, Schema]:
+def read_fit(path: Path) -> tuple[HazardModel | CoxFrailty, Schema]:
     """A model that predicts here, and how to read new data for it."""
     try:
         model = load(path)

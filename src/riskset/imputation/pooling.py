@@ -8,7 +8,7 @@ import numpy as np
 
 from riskset._errors import InputError, counted
 from riskset._types import Features, Index, Matrix, is_number
-from riskset.cohort.estimate import Estimate
+from riskset.cohort.effects.estimate import Estimate
 from riskset.data.frame import data_frame
 from riskset.estimators._inference import HazardModel
 from riskset.estimators._interval import ConfidenceInterval

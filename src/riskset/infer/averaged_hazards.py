@@ -32,7 +32,15 @@ class Averages:
 
 
 @one_blas_thread
-def averages(time: Rows, log_step: Matrix, eta: Matrix, weight: Rows, until: Rows) -> Averages:
+def averages(
+    time: Rows,
+    log_step: Matrix,
+    eta: Matrix,
+    weight: Rows,
+    until: Rows,
+    *,
+    before: Rows | None = None,
+) -> Averages:
     r"""Predictions of rows from the hazards of J causes, of which the first is the outcome.
 
     Row i has the increments :math:`h_{jg} = e^{s_{jg} + \eta_{ji}}` at the times g. With their sum
@@ -60,6 +68,9 @@ def averages(time: Rows, log_step: Matrix, eta: Matrix, weight: Rows, until: Row
     weight : (N,) float64
         Weights of the mean; they add up to 1.
     until : (k,) float64
+    before : (T,) float64, optional
+        Which share of the span up to each time passes before the hazards rise; `until` must then be
+        among the times. Default: all of it.
 
     Notes
     -----
@@ -68,7 +79,7 @@ def averages(time: Rows, log_step: Matrix, eta: Matrix, weight: Rows, until: Row
     """
     n_causes, n_rows, k = eta.shape[0], eta.shape[1], until.size
     step = np.exp(np.minimum(log_step, MAX_LOG_FACTOR))
-    spans, first = _spans(time, until)
+    spans, first = _spans(time, until) if before is None else _shares(time, until, before)
     last = np.zeros((k, time.size))
     seen = np.searchsorted(time, until, side="right")
     known = np.flatnonzero(seen > 0)
@@ -96,6 +107,14 @@ def _spans(time: Rows, until: Rows) -> tuple[Matrix, Rows]:
     ends = np.append(time, np.inf)[1:]
     spans = np.clip(np.minimum(ends, until[:, None]) - time, 0.0, None)
     return spans, np.minimum(until, time[0]) if time.size else until
+
+
+def _shares(time: Rows, until: Rows, before: Rows) -> tuple[Matrix, Rows]:
+    """How long the value at each time counts up to each end (k, T), and that before the first."""
+    width = np.diff(time, prepend=0.0)
+    own, following = (1.0 - before) * width, np.append((before * width)[1:], 0.0)
+    spans = own * (time <= until[:, None]) + following * (time < until[:, None])
+    return spans, np.full(until.size, before[0] * width[0])
 
 
 def _later(values: Matrix) -> Matrix:

@@ -14,7 +14,7 @@ from riskset.solve.firth import FirthProblem
 from riskset.solve.optimality import Problem
 from riskset.solve.result import Solution
 
-__all__ = ["firth_intervals"]
+__all__ = ["firth_gain", "firth_intervals"]
 
 INNER_TOL = 1e-9
 MAX_DOUBLINGS = 60
@@ -54,6 +54,16 @@ def firth_intervals(
             )  # fmt: skip
             limits[side, k] = solution.coef[j] + step * _root(profile.below)
     return limits[0], limits[1]
+
+
+def firth_gain(design: Design, loss: Loss, solution: Solution, column: int, max_iter: int) -> float:
+    r"""The fall of the maximum of :math:`\ell^*` if one coefficient, which is estimated, is 0."""
+    kept = np.flatnonzero(~solution.aliased)
+    firth = FirthProblem(Problem.prepare(design, loss), kept)
+    beta = solution.coef[kept] * design.scale[kept]
+    place = int(np.searchsorted(kept, column))
+    profile = _Profile(firth, beta, place, -float(beta[place]), firth.value_at(beta), max_iter)
+    return profile.below(1.0)
 
 
 class _Profile:

@@ -7,8 +7,10 @@ from numpy.typing import NDArray
 
 from riskset._types import Index, Matrix, Rows
 from riskset.infer.hazard_influence import FittedHazard, joint_covariance
+from riskset.infer.residuals import column_blocks
+from riskset.infer.variance import cluster_sums
 
-__all__ = ["functional_predictions"]
+__all__ = ["AveragedFunctional", "functional_predictions"]
 
 ROUNDING = 1e-10
 """Share of a row of sensitivities that a basis may leave out."""
@@ -69,6 +71,63 @@ def functional_predictions(
         variance = np.einsum("bmq,bmq->bm", joint @ covariance, joint)
         error = np.sqrt(np.maximum(variance, 0.0))
         yield rows, estimate, np.full_like(error, np.nan) if undefined else error
+
+
+class AveragedFunctional:
+    r"""The weighted mean of predictions of many rows (m,), and its standard error.
+
+    Rows of any strata are added one block after the other. The covariates of the rows count as
+    known: the standard error is that of the estimated hazards and coefficients. With :math:`w_i`
+    the weights, it follows from the derivatives of the mean, :math:`\sum_i w_i u_i` in the log
+    increments and :math:`\sum_i w_i \sum_g u_{ig} (x_i - \bar x_g)` in the coefficients, as in
+    `functional_predictions`.
+    """
+
+    def __init__(self, fits: Sequence[FittedHazard], n_times: int) -> None:
+        self._fits = fits
+        self.estimate = np.zeros(n_times)
+        self._slopes: list[dict[int, Matrix]] = [{} for _ in fits]
+        self._scores = [np.zeros((n_times, fit.design.n_features)) for fit in fits]
+
+    def add(
+        self,
+        stratum: int,
+        weight: Rows,
+        covariates: Matrix,
+        found: tuple[Matrix, list[NDArray[np.float64]]],
+    ) -> None:
+        """Add rows of a stratum with their weights (b,), covariates and what predicts them."""
+        estimate, slopes = found
+        self.estimate += weight @ estimate
+        for k, (fit, u) in enumerate(zip(self._fits, slopes, strict=True)):
+            mean = np.tensordot(weight, u, axes=1)
+            own = fit.steps.mean[fit.steps.own(stratum)]
+            self._scores[k] += (weight[:, None] * u.sum(axis=2)).T @ covariates - mean @ own
+            known = self._slopes[k]
+            known[stratum] = known[stratum] + mean if stratum in known else mean
+
+    def standard_error(self, roots: Sequence[Matrix], *, is_robust: bool) -> Rows:
+        """Standard error (m,); `roots` are those of the covariances of the coefficients."""
+        if any(np.isnan(root).any() for root in roots):
+            return np.full_like(self.estimate, np.nan)
+        if not is_robust:
+            total = np.zeros(self.estimate.size)
+            for fit, root, slopes, score in zip(
+                self._fits, roots, self._slopes, self._scores, strict=True
+            ):
+                total += ((score @ root) ** 2).sum(axis=1)
+                for stratum, u in slopes.items():
+                    total += u**2 @ fit.steps.variance[fit.steps.own(stratum)]
+            return np.asarray(np.sqrt(total))
+        outcome = self._fits[0].loss.outcome
+        moved = np.zeros((outcome.n_rows, self.estimate.size))
+        for fit, slopes, score in zip(self._fits, self._slopes, self._scores, strict=True):
+            moved += fit.of_hazards(slopes)
+            columns = np.arange(fit.design.n_features)
+            for block in column_blocks(outcome.n_rows, columns):
+                moved += fit.of_coefficients(columns[block]) @ score[:, block].T
+        sums = cluster_sums(moved, outcome.cluster)
+        return np.asarray(np.sqrt((sums**2).sum(axis=0)))
 
 
 def _model_variance(

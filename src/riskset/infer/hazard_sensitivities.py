@@ -85,6 +85,23 @@ def _incidence(
 
     `hazards` are (J, b, T), the derivatives (b, m, T) for each cause.
     """
+    incidence, direct = _increments(hazards, cause)
+    padded = np.concatenate([np.zeros((incidence.shape[0], 1)), incidence], axis=1)
+    found = padded[:, seen]
+    inside = np.arange(incidence.shape[1]) < seen[:, None]
+    later = found[:, :, None] - incidence[:, None, :]
+    return found, [
+        np.where(inside, hazard[:, None, :] * (own[:, None, :] - later), 0.0)
+        for hazard, own in zip(hazards, direct, strict=True)
+    ]
+
+
+def _increments(hazards: NDArray[np.float64], cause: int) -> tuple[Matrix, list[Matrix]]:
+    """Incidence (b, T) of a cause, and how each cause's increments change that of their time.
+
+    The latter are the first terms of the derivatives of `_incidence`, without the factor
+    :math:`h_{jg}`.
+    """
     total = hazards.sum(axis=0)
     before = np.cumsum(total, axis=1) - total
     start = np.exp(-np.maximum(before, 0.0))
@@ -93,16 +110,48 @@ def _incidence(
     a = np.where(some, -np.expm1(-total) / safe, 1.0)
     own = hazards[cause]
     incidence = np.cumsum(start * a * own, axis=1)
-    padded = np.concatenate([np.zeros((own.shape[0], 1)), incidence], axis=1)
-    found = padded[:, seen]
     shared = start * (own / safe) * (np.exp(-total) - a)
-    inside = np.arange(total.shape[1]) < seen[:, None]
-    later = found[:, :, None] - incidence[:, None, :]
-    slopes = []
-    for j, hazard in enumerate(hazards):
-        direct = shared + start * a if j == cause else shared
-        slopes.append(np.where(inside, hazard[:, None, :] * (direct[:, None, :] - later), 0.0))
-    return found, slopes
+    return incidence, [shared + start * a if j == cause else shared for j in range(len(hazards))]
+
+
+def _time_lost(
+    hazards: NDArray[np.float64], cause: int, spans: Matrix
+) -> tuple[Matrix, list[NDArray[np.float64]]]:
+    r"""Mean time lost to a cause (b, m), and its derivatives (b, m, T) for each cause.
+
+    With the lengths w of the steps of the incidence up to the ends (m, T), it is
+    :math:`\int_0^\tau F_k(u) \, du = \sum_l w_l F_{kl}`, so that its derivatives are
+
+    .. math:: h_{jg} \left( (b_{jg} + F_{kg}) \sum_{l \ge g} w_l - \sum_{l \ge g} w_l F_{kl}
+        \right)
+
+    with b the first term of the derivatives of `_incidence`.
+    """
+    incidence, direct = _increments(hazards, cause)
+    rest = _later(spans)
+    away = _later(incidence[:, None, :] * spans)
+    return incidence @ spans.T, [
+        hazard[:, None, :] * ((own + incidence)[:, None, :] * rest - away)
+        for hazard, own in zip(hazards, direct, strict=True)
+    ]
+
+
+def _time_without(
+    hazards: NDArray[np.float64], first: Rows, spans: Matrix
+) -> tuple[Matrix, list[NDArray[np.float64]]]:
+    """Mean time without an event of any cause (b, m), and its derivatives, as `_time_lost`.
+
+    `first` (m,) is the time before the first step.
+    """
+    survival = np.exp(-np.cumsum(hazards.sum(axis=0), axis=1))
+    area = survival[:, None, :] * spans
+    rest = _later(area)
+    return first + area.sum(axis=2), [-hazard[:, None, :] * rest for hazard in hazards]
+
+
+def _later(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Sum of each value and all later ones along the last axis."""
+    return np.asarray(np.cumsum(values[..., ::-1], axis=-1)[..., ::-1])
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,15 +198,39 @@ class JointHazards:
 
     def predict(self, rows: Index, cause: int | None) -> tuple[Matrix, list[NDArray[np.float64]]]:
         """Incidence of a cause, or survival (None), and derivatives in each cause's increments."""
-        log_hazards = self.log_hazard[:, None, :] + self.eta[:, rows, None]
-        hazards = np.exp(np.minimum(log_hazards, MAX_LOG_HAZARD))
+        hazards = self._hazards(rows)
         if cause is None:
             found, slopes = _survival(hazards, self.seen)
         else:
             found, slopes = _incidence(hazards, cause, self.seen)
+        return found, self._by_step(slopes)
+
+    def areas(
+        self, rows: Index, cause: int | None, until: Rows
+    ) -> tuple[Matrix, list[NDArray[np.float64]]]:
+        """Mean time lost to a cause, or without any event (None), from 0 to `until` (m,).
+
+        With the derivatives in each cause's increments, as of `predict`.
+        """
+        ends = np.append(self.grid, np.inf)[1:]
+        spans = np.clip(np.minimum(ends, until[:, None]) - self.grid, 0.0, None)
+        if cause is None:
+            first = np.minimum(until, self.grid[0]) if self.grid.size else until
+            found, slopes = _time_without(self._hazards(rows), first, spans)
+        else:
+            found, slopes = _time_lost(self._hazards(rows), cause, spans)
+        return found, self._by_step(slopes)
+
+    def _hazards(self, rows: Index) -> NDArray[np.float64]:
+        """Increments (J, b, T) of some rows."""
+        log_hazards = self.log_hazard[:, None, :] + self.eta[:, rows, None]
+        return np.asarray(np.exp(np.minimum(log_hazards, MAX_LOG_HAZARD)))
+
+    def _by_step(self, slopes: list[NDArray[np.float64]]) -> list[NDArray[np.float64]]:
+        """Derivatives in the increments of the grid, as those of the event times of each cause."""
         out = []
         for slope, own, first, size in zip(slopes, self.own, self.first, self.n_steps, strict=True):
             steps = np.zeros((*slope.shape[:2], size))
             steps[:, :, first : first + own.size] = slope[:, :, own]
             out.append(steps)
-        return found, out
+        return out

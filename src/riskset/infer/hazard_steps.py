@@ -80,8 +80,9 @@ class WindowMoments:
         scores, of_mean = rows @ root, self.mean @ root
         shared = rows @ self.cross.T - np.einsum("rp,rp->r", self.mean, self.cross)
         out = self.square + 2.0 * shared
-        for j in range(self.square.size):
-            out[:, j] += ((scores - of_mean[j]) ** 2).sum(axis=1)
+        with np.errstate(over="ignore"):  # far from all data, a variance may be infinite
+            for j in range(self.square.size):
+                out[:, j] += ((scores - of_mean[j]) ** 2).sum(axis=1)
         return np.asarray(np.maximum(out, 0.0))
 
 

@@ -199,7 +199,7 @@ def _second_moments(loss: Loss, design: Design, expected: Rows, columns: Index) 
         return out
     if loss.outcome.n_strata == 1:
         first = design.cross(expected, columns, runtime=loss.runtime)
-        about_mean = raw - first**2 / (float(expected.sum()) or 1.0)
+        about_mean = raw - first * (first / (float(expected.sum()) or 1.0))
         return np.maximum(out, loss.largest_tie * about_mean)
     for block in column_blocks(design.n_rows, columns):
         z = centred_within_strata(design.stored(columns[block]), loss.outcome, expected)

@@ -24,6 +24,7 @@ __all__ = [
     "ChiSquareTest",
     "ScoreTests",
     "check_level",
+    "exponentials",
     "likelihood_ratio_test",
     "normal_p_value",
     "normal_quantile",
@@ -122,6 +123,12 @@ def wald_interval(
     r"""Symmetric normal interval :math:`b \pm z_{(1 + level)/2} \, se`."""
     half = normal_quantile(level) * standard_error
     return coef - half, coef + half
+
+
+def exponentials(values: float | NDArray[np.float64]) -> NDArray[np.float64]:
+    """Ratios from their logs (any shape); those too large for floating point are infinite."""
+    with np.errstate(over="ignore"):
+        return np.asarray(np.exp(values))
 
 
 def normal_quantile(level: float) -> float:

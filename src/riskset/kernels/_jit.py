@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
@@ -10,11 +11,12 @@ from numba.core import event, types
 from riskset.kernels._compiling import CompilingNotice
 from riskset.kernels._jit_cache import KernelCache
 
-__all__ = ["NOTICE", "kernel"]
+__all__ = ["CACHE", "NOTICE", "folder_of", "kernel"]
 
 F = TypeVar("F", bound=Callable[..., object])
 
 CACHE = os.environ.get("RISKSET_JIT_CACHE", "1") == "1"
+"""Whether compiled kernels are kept on disk."""
 
 OPTIONS: dict[str, Any] = {
     "nogil": True,
@@ -40,6 +42,12 @@ def kernel(function: F) -> F:
         if CACHE:
             _keep(compiled, function)
     return cast(F, compiled)
+
+
+def folder_of(compiled: Callable[..., object]) -> Path | None:
+    """Where the compiled forms of a kernel are kept; None if they are not."""
+    cache = getattr(compiled, "_cache", None)
+    return Path(cache.cache_path) if isinstance(cache, KernelCache) else None
 
 
 def _keep(compiled: Any, function: Callable[..., object]) -> None:

@@ -24,12 +24,15 @@ from numba.core.caching import FunctionCache
 
 from riskset._version import __version__
 
-__all__ = ["KernelCache", "KernelFiles", "sources_digest"]
+__all__ = ["NOT_KEPT", "KernelCache", "KernelFiles", "sources_digest"]
 
 SUFFIX = ".kernel"
 DIGEST_BYTES = hashlib.sha256().digest_size
 IMPORT = re.compile(r"^(?:from|import) (riskset\.(?:kernels\.\w+|_types))", re.MULTILINE)
 FROM_PACKAGE = re.compile(r"^from riskset\.kernels import (.+)$", re.MULTILINE)
+
+NOT_KEPT: list[OSError] = []
+"""Why compiled kernels of this process could not be kept."""
 
 
 class KernelFiles:
@@ -60,12 +63,16 @@ class KernelFiles:
         path = self._path(key)
         data = serialize.dumps(content)  # type: ignore[no-untyped-call]
         temporary = path.with_name(f"{path.name}.{uuid.uuid4().hex[:12]}")
-        with contextlib.suppress(OSError):  # what was compiled works without being kept
+        try:  # what was compiled works without being kept
             try:
                 temporary.write_bytes(hashlib.sha256(data).digest() + data)
                 os.replace(temporary, path)
             finally:
                 temporary.unlink(missing_ok=True)
+        except OSError as fault:
+            NOT_KEPT.append(fault)
+            return
+        with contextlib.suppress(OSError):
             for other in self._folder.glob(f"{self._base}.*{SUFFIX}"):
                 if not other.name.startswith(self._start):
                     other.unlink(missing_ok=True)

@@ -11,7 +11,7 @@ from riskset.kernels._vector import LANES
 from riskset.kernels._vector_dots import dot
 from riskset.kernels.active_set_ref import JOIN_SHARE, MIN_PIVOT
 
-__all__ = ["minimise_active"]
+__all__ = ["exchange", "minimise_active", "update_factor"]
 
 
 @kernel
@@ -41,6 +41,7 @@ def minimise_active(
         _solve(factor, pull, n_active, move)
         for i in range(n_active):
             if not math.isfinite(move[i]):
+                active[:] = -1
                 return False
         hit, reach, to = -1, 1.0, 0.0
         for i in range(n_active):
@@ -67,12 +68,61 @@ def minimise_active(
             problem, tolerance, active, n_active, factor, step, image, sign, is_free, is_out
         )
         if n_active == n_before:
+            active[n_active:] = -1
             return not is_out.any()
         for i in range(n_active):
             j = active[i]
             pull[i] = _slope(j, problem, step, image) - l1[j] * sign[j]
     _update_image(curvature, step, imaged, image)
+    active[:] = -1
     return False
+
+
+@kernel
+def exchange(
+    curvature: Matrix,
+    l2: Features,
+    active: Index,
+    n_active: int,
+    factor: Matrix,
+    entering: Index,
+) -> bool:
+    n, capacity = n_active, factor.shape[0]
+    nothing, column = np.zeros(capacity), np.empty(capacity)
+    for i in range(n_active - 1, -1, -1):
+        if active[i] < 0:
+            n = _leave(factor, active, nothing, n, i)
+    for j in entering:
+        own = curvature[j]
+        for i in range(n):
+            column[i] = own[active[i]]
+        if not _append(factor, column, own[j] + l2[j], n):
+            return False
+        active[n] = j
+        n += 1
+    active[n:] = -1
+    return True
+
+
+@kernel
+def update_factor(factor: Matrix, n: int, plus: Features, minus: Features) -> bool:
+    for i in range(n):
+        row = factor[i]
+        # A rotation adds, and a hyperbolic one takes off.
+        length = math.hypot(row[i], plus[i])
+        cosine, sine = row[i] / length, plus[i] / length
+        left = (length - minus[i]) * (length + minus[i])
+        if not left > MIN_PIVOT * length * length:
+            return False
+        row[i] = math.sqrt(left)
+        ratio, shift = length / row[i], minus[i] / length
+        share = row[i] / length
+        for k in range(i + 1, n):
+            raised = cosine * row[k] + sine * plus[k]
+            plus[k] = cosine * plus[k] - sine * row[k]
+            row[k] = (raised - shift * minus[k]) * ratio
+            minus[k] = share * minus[k] - shift * row[k]
+    return True
 
 
 @kernel

@@ -4,7 +4,7 @@ import numpy as np
 
 from riskset._types import Features, Index, Matrix, NewtonQuadratic
 
-__all__ = ["minimise_active"]
+__all__ = ["exchange", "minimise_active", "update_factor"]
 
 MIN_PIVOT = 1e-10
 """Least share of a column's curvature that the other active columns must leave it."""
@@ -27,12 +27,13 @@ def minimise_active(
     The first `n_active` of `active` are the coordinates that are free: off zero or unpenalised, and
     inside the box. `factor` R (m, m), upper triangular, has in its first rows and columns
     :math:`R'R = B + \mathrm{diag}(l_2)` of these; m is the most that may be free. All three are
-    changed. A move leads the free coordinates towards their joint minimum, up to the first that
-    comes to zero or to the border of its box, and is free no more. At the joint minimum, the
-    coordinates that violate their condition by more than `tolerance` become free. If there is none,
-    `step` is the minimum. Returns whether it is: there may be more than `max_moves` moves, a move
-    beyond the largest number, or a coordinate that should become free but repeats the free ones or
-    finds no room.
+    changed, and have the coordinates that are free in the end, with -1 after the last of `active`.
+    A move leads the free coordinates towards their joint minimum, up to the first that comes to
+    zero or to the border of its box, and is free no more. At the joint minimum, the coordinates
+    that violate their condition by more than `tolerance` become free. If there is none, `step` is
+    the minimum. Returns whether it is: there may be more than `max_moves` moves, a move beyond the
+    largest number, or a coordinate that should become free but repeats the free ones or finds no
+    room. `factor` has digits only if it is.
 
     Notes
     -----
@@ -49,6 +50,7 @@ def minimise_active(
         slope = gradient - curvature @ step - l2 * (beta + step)
         move = np.linalg.solve(hessian, slope[free] - l1[free] * sign[free])
         if not np.isfinite(move).all():
+            active[:] = -1
             return False
         hit, reach, to = -1, 1.0, 0.0
         for i, j in enumerate(free):
@@ -73,9 +75,58 @@ def minimise_active(
                 free.append(j)
                 sign[j] = side
         if len(free) == n_before:
+            _store(curvature, l2, free, active, factor)
             return not left_out
     image[:] = curvature @ step
+    active[:] = -1
     return False
+
+
+def exchange(
+    curvature: Matrix, l2: Features, active: Index, n_active: int, factor: Matrix, entering: Index
+) -> bool:
+    """Let coordinates leave a factor, and others enter.
+
+    Those that leave have -1 in the first `n_active` of `active`, the others their places. `active`
+    and `factor` are changed: see `minimise_active`. Returns False if a coordinate repeats others.
+    """
+    free = [int(j) for j in active[:n_active] if j >= 0]
+    for j in entering:
+        if _repeats(curvature, l2, free, int(j)):
+            return False
+        free.append(int(j))
+    _store(curvature, l2, free, active, factor)
+    return True
+
+
+def update_factor(factor: Matrix, n: int, plus: Features, minus: Features) -> bool:
+    """Let the first n rows and columns of R become the factor of ``R'R + uu' - vv'``, in place.
+
+    `plus` u and `minus` v (n,) may be changed. Returns False if a pivot loses all but `MIN_PIVOT`
+    of itself to v.
+
+    References
+    ----------
+    Golub & Van Loan (2013), Matrix Computations, section 6.5.
+    """
+    square = factor[:n, :n].T @ factor[:n, :n] + np.outer(plus, plus)
+    before = np.diag(np.linalg.cholesky(square)) ** 2
+    try:
+        lower = np.linalg.cholesky(square - np.outer(minus, minus))
+    except np.linalg.LinAlgError:
+        return False
+    if (np.diag(lower) ** 2 <= MIN_PIVOT * before).any():
+        return False
+    factor[:n, :n] = lower.T
+    return True
+
+
+def _store(curvature: Matrix, l2: Features, free: list[int], active: Index, factor: Matrix) -> None:
+    """The free coordinates and their factor, in place."""
+    n = len(free)
+    active[:n], active[n:] = free, -1
+    hessian = curvature[np.ix_(free, free)] + np.diag(l2[free])
+    factor[:n, :n] = np.linalg.cholesky(hessian).T
 
 
 def _joining(

@@ -171,7 +171,7 @@ def _block(
         factor[j] = left / y
         hazard[j] = d / y
         square[j] = hazard[j] / y
-        term[j] = d / (y * left) if left > 0.0 else 0.0
+        term[j] = hazard[j] / left if left > 0.0 else 0.0
 
 
 @kernel

@@ -53,8 +53,9 @@ def survival_steps(events: Rows, censored: Rows, staying: Rows, runtime: Runtime
     survivors = staying + censored
     at_risk = survivors + events
     survival: Rows = np.cumprod(survivors / at_risk).astype(np.float64)
-    product = at_risk * survivors
-    terms = np.divide(events, product, out=np.zeros_like(product), where=survivors > 0)
+    # One division after the other: the product of two large weights may not be a number.
+    share = events / at_risk
+    terms = np.divide(share, survivors, out=np.zeros_like(share), where=survivors > 0)
     error = np.full_like(survival, np.nan)
     np.multiply(survival, np.sqrt(np.cumsum(terms)), out=error, where=survival > 0)
     hazard = np.cumsum(events / at_risk)

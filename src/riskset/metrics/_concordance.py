@@ -10,8 +10,8 @@ from riskset._errors import InputError, RisksetWarning
 from riskset._runtime import Runtime
 from riskset._types import AnyArray, Index, Pointer, Rows
 from riskset.data.causes import labels_of
-from riskset.data.checks import as_numbers
-from riskset.data.labels import as_codes, code_columns
+from riskset.data.checks import as_time_numbers
+from riskset.data.labels import as_clusters, code_columns
 from riskset.data.outcome import Outcome
 from riskset.kernels.concordance_cpu import count_pairs, sums_by_rank
 from riskset.kernels.sorting_cpu import stable_order
@@ -174,7 +174,7 @@ def concordance(
     """
     code, time, entry = read_fields(y)
     n_rows = time.size
-    last = np.inf if tau is None else float(as_numbers([tau], "tau", 1, PLACES)[0])
+    last = np.inf if tau is None else float(as_time_numbers([tau], "tau", 1, PLACES)[0])
     score = read_score(risk_score, n_rows)
     stratum = np.zeros(n_rows, dtype=np.int64)
     if strata is not None:
@@ -188,7 +188,7 @@ def concordance(
             hint="pass `ipcw=True`, or leave `y_train` out.",
         )
     weight = read_weight(sample_weight, n_rows)
-    codes = None if cluster is None else as_codes(cluster, "cluster", n_rows, PLACES)[0]
+    codes = None if cluster is None else as_clusters(cluster, n_rows, PLACES, weight)[0]
     chosen = choose_cause(cause, code.astype(np.int64), labels=labels_of(y))
     time = _after_all(time, (code > 0) & (code != chosen))
     event = (code == chosen) & (time <= last)

@@ -10,8 +10,8 @@ from riskset._errors import InputError
 from riskset._runtime import Runtime
 from riskset._types import AnyArray, Index, Rows
 from riskset.data.causes import CauseLabels, cause_code, labels_of
-from riskset.data.checks import Places, as_array, as_numbers, complain_rows
-from riskset.data.labels import as_codes
+from riskset.data.checks import Places, as_array, as_numbers, as_time_numbers, complain_rows
+from riskset.data.labels import as_clusters
 from riskset.data.outcome import Outcome, field_names
 from riskset.kernels.sorting_cpu import distinct_in_order
 
@@ -72,7 +72,7 @@ class Sample:
         weight = read_weight(sample_weight, time.size)
         if not (weight > 0).any():
             raise InputError("every row has weight 0.", hint="check the weights.")
-        codes = None if cluster is None else as_codes(cluster, "cluster", time.size, PLACES)[0]
+        codes = None if cluster is None else as_clusters(cluster, time.size, PLACES, weight)[0]
         causes = code.astype(np.int64)
         return cls(time, causes, weight, choose_cause(cause, causes, name, labels_of(y)), codes)
 
@@ -126,12 +126,12 @@ class Sample:
 def read_fields(y: AnyArray, name: str = "y") -> tuple[Rows, Rows, Rows | None]:
     """Event codes, times and entries of a structured array, as it is."""
     event_name, time_name = field_names(np.asarray(y), name)
-    time = as_numbers(y[time_name], "time", None, PLACES)
+    time = as_time_numbers(y[time_name], "time", None, PLACES)
     if time.size == 0:
         raise InputError(f"`{name}` has no rows.", hint="check the filter before it.")
     code = as_numbers(y[event_name], "event", time.size, PLACES)
     has_entry = "entry" in (y.dtype.names or ())
-    entry = as_numbers(y["entry"], "entry", time.size, PLACES) if has_entry else None
+    entry = as_time_numbers(y["entry"], "entry", time.size, PLACES) if has_entry else None
     return code, time, entry
 
 
@@ -190,7 +190,9 @@ def any_by_row(bad: NDArray[np.bool_]) -> NDArray[np.bool_]:
 
 def read_times(times: object) -> NDArray[np.float64]:
     """Times at which a prediction is judged: one or more, increasing."""
-    values = as_numbers(np.atleast_1d(as_array(times, "`times`", PLACES)), "times", None, PLACES)
+    values = as_time_numbers(
+        np.atleast_1d(as_array(times, "`times`", PLACES)), "times", None, PLACES
+    )
     if values.size == 0 or values[0] < 0 or bool((np.diff(values) <= 0).any()):
         raise InputError(
             "`times` must be one or more numbers >= 0, each larger than the one before, but they "

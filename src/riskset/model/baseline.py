@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from riskset._errors import InputError
 from riskset._types import AnyArray, Index, Matrix, Pointer, Rows
-from riskset.data.checks import Places, as_numbers
+from riskset.data.checks import Places, as_time_numbers
 from riskset.data.labels import as_labels, label_columns
 from riskset.data.outcome import Outcome
 from riskset.kernels import means_cpu as kernels
@@ -103,7 +103,9 @@ class Baseline:
         InputError
             If strata are missing or unknown, or a time is not a finite number.
         """
-        at = as_numbers(times, "times", None, Places(), missing_hint="leave missing times out.")
+        at = as_time_numbers(
+            times, "times", None, Places(), missing_hint="leave missing times out."
+        )
         eta = np.asarray(eta, dtype=np.float64)
         codes = self.codes_of(stratum, eta.size, places or Places())
         eta = eta - self.center

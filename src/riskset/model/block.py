@@ -14,6 +14,7 @@ from riskset._runtime import Runtime, one_blas_thread
 from riskset._types import AnyArray, Features, Index, Matrix, Rows
 from riskset._version import __version__
 from riskset.data.aligned_design import AlignedDesign, aligned
+from riskset.data.checks import are_counts
 from riskset.data.design import Design
 from riskset.data.outcome import Outcome
 from riskset.data.risk_order import BlockBoundary, joined
@@ -182,7 +183,7 @@ class RowBlock:
             int(np.count_nonzero(weight == 0)),
             outcome.n_events,
             outcome.n_near_ties,
-            bool((weight == np.floor(weight)).all()),
+            bool(are_counts(weight).all()),
             outcome.entry is not None,
             outcome.cluster is not None,
         )

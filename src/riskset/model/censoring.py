@@ -23,7 +23,7 @@ from riskset._errors import InputError
 from riskset._runtime import Runtime
 from riskset._types import Index, Rows
 from riskset.data.outcome import Outcome
-from riskset.data.person_rows import PersonRows
+from riskset.data.start_stop.person_rows import PersonRows
 from riskset.kernels import censoring_cpu as kernels
 from riskset.kernels.sorting_cpu import distinct_in_order
 

@@ -10,7 +10,7 @@ from riskset.kernels.risk_sets_cpu import MAX_ETA_SPAN
 from riskset.kernels.subdistribution_cpu import seen_after, seen_up_to, sum_before, sum_up_to
 from riskset.model.loss import Loss
 
-__all__ = ["MAX_PRODUCT_SPAN", "curvature_product"]
+__all__ = ["MAX_PRODUCT_SPAN", "EfronTies", "curvature_product"]
 
 MAX_PRODUCT_SPAN = 0.9 * MAX_ETA_SPAN
 """Largest range of linear predictors for which products are right."""
@@ -24,7 +24,7 @@ def curvature_product(loss: Loss, eta: Rows) -> Callable[[Rows], Rows]:
         \qquad \bar u_g = \sum_{i \in R_g} r_i u_i / D_g
 
     with h the expected events: one scan in each direction, O(n). Vectors (n,) are in the caller's
-    order. See `_EfronTies` for Efron's ties. Rows further than `MAX_PRODUCT_SPAN` below the largest
+    order. See `EfronTies` for Efron's ties. Rows further than `MAX_PRODUCT_SPAN` below the largest
     eta are treated as if they were there: this serves steps, whose gradient is exact. Of a logistic
     regression :math:`C = \mathrm{diag}(v) - v v' / \sum v`.
     """
@@ -40,7 +40,7 @@ def curvature_product(loss: Loss, eta: Rows) -> Callable[[Rows], Rows]:
     parts = [(risk, np.ones(inverse.size), sum_up_to, seen_up_to)]
     parts += [(tail.sets, tail.survival, sum_before, seen_after) for tail in loss.tails]
     risks = [sets.weight * np.exp(eta[sets.order] - shift) for sets, *_ in parts]
-    ties = _EfronTies.of(risk, risks[0], inverse) if loss.efron else None
+    ties = EfronTies.of(risk, risks[0], inverse) if loss.efron else None
 
     def product(u: Rows) -> Rows:
         sums = np.zeros(inverse.size)
@@ -62,7 +62,7 @@ def curvature_product(loss: Loss, eta: Rows) -> Callable[[Rows], Rows]:
 
 
 @dataclass(frozen=True)
-class _EfronTies:
+class EfronTies:
     r"""What Efron's ties change in a product with the curvature.
 
     Of the m tied events of a group the k-th, from 0 on, finds the mean
@@ -84,7 +84,7 @@ class _EfronTies:
     moments: tuple[Rows, Rows, Rows]
 
     @classmethod
-    def of(cls, risk: RiskSets, r: Rows, inverse: Rows) -> "_EfronTies":
+    def of(cls, risk: RiskSets, r: Rows, inverse: Rows) -> "EfronTies":
         """Of rows in risk order with the risks `r`, and 1 / D by group."""
         rows, m = np.flatnonzero(risk.event_weight > 0), risk.group_tied
         group = risk.group[rows]

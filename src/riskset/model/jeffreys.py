@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from riskset._types import Rows
-from riskset.kernels.subdistribution_cpu import seen_up_to, sum_up_to
+from riskset.kernels.subdistribution_cpu import LEVEL_SPAN, risk_below, seen_up_to, sum_up_to
 from riskset.model.loss import Loss
 
 __all__ = ["jeffreys_slope"]
@@ -26,11 +26,8 @@ def jeffreys_slope(loss: Loss, eta: Rows, combinations: Iterable[Rows]) -> Rows:
     -----
     O(n) time for each combination. Terms: one for each time (Breslow), or for each event (Efron).
     """
-    risk, outcome = loss.risk, loss.outcome
+    risk = loss.risk
     n_groups, group = risk.group_events.size, risk.group
-    highest = np.full(outcome.n_strata, -np.inf)
-    np.maximum.at(highest, outcome.stratum, eta)
-    r = risk.weight * np.exp((eta - highest[outcome.stratum])[risk.order])
     if loss.efron:
         m = risk.group_tied
         at = np.repeat(np.arange(n_groups), m)
@@ -52,12 +49,22 @@ def jeffreys_slope(loss: Loss, eta: Rows, combinations: Iterable[Rows]) -> Rows:
         out[tied] -= np.bincount(at, part * values, n_groups)[group[tied]]
         return out
 
-    total = sums(r)
-    hazard = weight / total
-    cumulative, out = seen(hazard), np.zeros(r.size)
-    for y in combinations:
-        z = y[risk.order]
-        mean, square = sums(r * z) / total, sums(r * z * z) / total
-        out += z * (z * cumulative - 2 * seen(hazard * mean))
-        out += seen(hazard * (2 * mean**2 - square))
-    return np.bincount(risk.order, 0.5 * r * out, eta.size).astype(np.float64)
+    ys = [y[risk.order] for y in combinations]
+    out = np.zeros(risk.order.size)
+    log_total = loss.evaluate(eta).log_total[at]
+    # Totals of risk sets may differ by more than one exponent holds: go level by level.
+    level = np.floor((log_total - log_total.min(initial=np.inf)) / LEVEL_SPAN)
+    for k in np.unique(level).tolist():
+        own = level == k
+        unit = float(log_total[own].max())
+        # Only rows that are at risk in no group of the level are cut.
+        r = risk_below(LEVEL_SPAN, eta[risk.order] - unit, risk.weight)
+        total = np.where(own, sums(r), 1.0)
+        hazard = np.where(own, weight / total, 0.0)
+        cumulative, pull = seen(hazard), np.zeros(r.size)
+        for z in ys:
+            mean, square = (np.where(own, sums(r * v) / total, 0.0) for v in (z, z * z))
+            pull += z * (z * cumulative - 2 * seen(hazard * mean))
+            pull += seen(hazard * (2 * mean**2 - square))
+        out += r * pull
+    return np.bincount(risk.order, 0.5 * out, eta.size).astype(np.float64)

@@ -11,7 +11,7 @@ from riskset.data.outcome import Outcome
 from riskset.model.censoring import CensoringDistribution
 from riskset.model.cox import NOTHING_PREPARED, Evaluation, Prepared
 
-__all__ = ["Loss", "bare", "rounding_of"]
+__all__ = ["Loss", "bare", "common_offset", "rounding_of"]
 
 
 class Loss(Protocol):
@@ -154,3 +154,18 @@ def _of_weight_1(risk: RiskSets) -> RiskSets:
         event_weight=has_event,
         group_events=events.astype(np.float64),
     )
+
+
+def common_offset(loss: Loss) -> Rows | None:
+    """The middle of the offsets in the stratum of each row (n,), which changes no estimate.
+
+    A large one would take digits from the linear predictors. None without offsets, or with an
+    intercept, which takes it up.
+    """
+    offset, stratum = loss.offset, loss.outcome.stratum
+    if loss.has_intercept or not offset.any():
+        return None
+    low, high = np.full((2, loss.outcome.n_strata), np.inf) * np.array([[1.0], [-1.0]])
+    np.minimum.at(low, stratum, offset)
+    np.maximum.at(high, stratum, offset)
+    return np.asarray((low + 0.5 * (high - low))[stratum])

@@ -10,20 +10,32 @@ from riskset.data.design import Design
 from riskset.model.loss import Loss
 from riskset.model.risk_set_limit import ranges_after, ranges_at_risk
 
-__all__ = ["components", "informative_columns", "varying"]
+__all__ = ["components", "has_all_outcomes", "informative_columns", "varying"]
 
 FEW_ROWS = 64
 
 
 def informative_columns(design: Design, loss: Loss) -> NDArray[np.bool_]:
-    """Columns (p,) that vary among rows ever at risk together; the others drop out."""
+    """Columns (p,) that vary among rows ever at risk together; the others drop out.
+
+    In a logistic regression none does if all rows have the outcome, which the intercept explains.
+    """
     known = np.zeros(design.n_features, dtype=bool)
+    if has_all_outcomes(loss):
+        return known
     loss = _compared(loss)
     if not loss.is_limit:
         known = _varying_by_count(design, loss.risk)
     if known.all():
         return known
     return known | varying(design, *components(loss), loss.runtime)
+
+
+def has_all_outcomes(loss: Loss | None) -> bool:
+    """Whether it is a logistic regression of rows that all have the outcome."""
+    if loss is None or not loss.has_intercept:
+        return False
+    return not ((loss.risk.weight > 0) & (loss.risk.event_weight <= 0)).any()
 
 
 def _compared(loss: Loss) -> Loss:

@@ -1,10 +1,13 @@
 """The report of a network: one page that needs no other file."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from riskset._version import __version__
+from riskset.cohort.effects.effect_scale import scale_of
 from riskset.network.bias import MIN_CONTROLS
+from riskset.network.effect_words import models_of
 from riskset.network.evidence import EstimateKey
 from riskset.network.lines import network_lines, status_words
 from riskset.report.figures.forest import forest
@@ -47,9 +50,9 @@ PAIR = ("hr", "hr_lower", "hr_upper")
 
 def network_page(network: Any, theme: str = "light") -> str:
     """The HTML of a `NetworkResults`."""
-    say = Translations("en")
-    page = Page(say)
     keys = network.keys()
+    say = _say(network, keys)
+    page = Page(say)
     title = say("network.title", n=len(network.sites))
     anchors = {key: f"estimate-{k}" for k, key in enumerate(keys, start=1)}
     headings = {key: _heading(say, network, key) for key in keys}
@@ -78,6 +81,12 @@ def network_page(network: Any, theme: str = "light") -> str:
         data_cue=say("table.cue"),
     )
     return html_document(title, body, say.language, theme)
+
+
+def _say(network: Any, keys: Sequence[EstimateKey]) -> Translations:
+    """Sentences with the name of the ratio of some estimates."""
+    say = Translations("en")
+    return say.about(say.ratio(scale_of(models_of(network, keys))))
 
 
 def _heading(say: Translations, network: Any, key: EstimateKey) -> str:
@@ -153,9 +162,12 @@ def _ratio_column(title: str, prefix: str = "") -> TableColumn:
 
 
 def _estimate(page: Page, network: Any, key: EstimateKey, heading: str) -> Markup:
-    say = page.say
+    say = _say(network, [key])
+    page = replace(page, say=say)
     lines = network_lines(network, key)
-    drawn = forest([line.as_row() for line in lines], say.about(_arms(network, key)))
+    drawn = forest(
+        [line.as_row() for line in lines], say.about({**say.names, **_arms(network, key)})
+    )
     level = short_percent(network.level)
     name = f"forest-{key.outcome}-{key.target}-{key.comparator}-{key.analysis}"
     figure = page.figure(

@@ -5,6 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from riskset.cohort.effects.effect_scale import effect_name
+from riskset.network.effect_words import models_of
 from riskset.network.evidence import EstimateKey
 from riskset.network.lines import NetworkLine, network_lines
 from riskset.plot._canvas import save_plot
@@ -20,7 +22,8 @@ def network_forest(
 ) -> Any:
     """The axes of the plot of one estimate of a `NetworkResults`."""
     lines = [_as_line(one) for one in network_lines(network, key)]
-    return draw_forest(lines, level=network.level, ax=ax, title=title)
+    name = effect_name(models_of(network, [key]))
+    return draw_forest(lines, level=network.level, ax=ax, title=title, xlabel=name)
 
 
 def save_forests(network: Any, folder: Path) -> None:

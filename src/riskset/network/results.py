@@ -110,7 +110,7 @@ class NetworkResults:
         ax: Any = None,
         title: str | None = None,
     ) -> Any:
-        """Plot the hazard ratios of all sites, and the pooled ones below.
+        """Plot the ratios of all sites, and the pooled ones below.
 
         Parameters
         ----------

@@ -28,7 +28,8 @@ class SiteRow(OfEstimate, table="sites"):
     target_outcomes: int | None = column("count", "outcomes of the target group, if shared")
     comparator_outcomes: int | None = column("count", "outcomes of the comparator group, if shared")
     hr: float | None = column(
-        "effect", "hazard ratio by the profile; 0 or infinite without an outcome in one arm"
+        "effect",
+        "hazard, odds or rate ratio by the profile; 0 or infinite without an outcome in one arm",
     )
     hr_lower: float | None = column("effect", "lower limit of its likelihood-ratio interval")
     hr_upper: float | None = column("effect", "upper limit")
@@ -37,16 +38,16 @@ class SiteRow(OfEstimate, table="sites"):
         "effect", "standard error as shared by the site; missing where the ratio is 0 or infinite"
     )
     n_controls: int = column("summary", "negative controls with a profile")
-    bias_mean: float | None = column("summary", "mean systematic error of log hazard ratios")
+    bias_mean: float | None = column("summary", "mean systematic error of log ratios")
     bias_sd: float | None = column("summary", "standard deviation of the systematic error")
-    corrected_hr: float | None = column("effect", "hazard ratio without the systematic error")
+    corrected_hr: float | None = column("effect", "ratio without the systematic error")
     corrected_hr_lower: float | None = column("effect", "lower limit of its interval")
     corrected_hr_upper: float | None = column("effect", "upper limit")
 
 
 @row_class
 class PooledRow(OfEstimate, table="pooled"):
-    """A pooled hazard ratio."""
+    """A pooled hazard, odds or rate ratio."""
 
     method: str = column(
         "id",
@@ -59,7 +60,7 @@ class PooledRow(OfEstimate, table="pooled"):
     sites_left_out: str = column(
         "summary", "sites that the method cannot use, separated by semicolons", ""
     )
-    hr: float | None = column("effect", "hazard ratio; of random effects, the posterior median")
+    hr: float | None = column("effect", "ratio; of random effects, the posterior median")
     hr_lower: float | None = column(
         "effect",
         "lower limit of its interval; of random effects, of the central posterior interval",

@@ -8,6 +8,7 @@ import numpy as np
 from scipy.stats import chi2
 
 from riskset._types import Rows
+from riskset.infer.wald import exponentials
 from riskset.network.bias import SiteBias, corrected, site_bias
 from riskset.network.evidence import EstimateKey
 from riskset.network.fixed_effect import FixedEffect, fixed_effect
@@ -143,8 +144,8 @@ class EstimateSynthesis:
                 "tau": found.tau_quantile(0.5),
                 "tau_lower": found.tau_quantile(tail),
                 "tau_upper": found.tau_quantile(1 - tail),
-                "predicted_hr_lower": float(np.exp(new[0])),
-                "predicted_hr_upper": float(np.exp(new[1])),
+                "predicted_hr_lower": float(exponentials(new[0])),
+                "predicted_hr_upper": float(exponentials(new[1])),
             }
         )
 
@@ -266,15 +267,15 @@ def _of_normal(base: PooledRow, method: str, found: NormalPool, has_tau: bool = 
     if has_tau:
         columns |= {
             "tau": found.tau,
-            "predicted_hr_lower": _known(float(np.exp(found.predicted_lower))),
-            "predicted_hr_upper": _known(float(np.exp(found.predicted_upper))),
+            "predicted_hr_lower": _known(float(exponentials(found.predicted_lower))),
+            "predicted_hr_upper": _known(float(exponentials(found.predicted_upper))),
         }
     return base.changed(columns)
 
 
 def _ratios(log_hr: float, lower: float, upper: float) -> dict[str, object]:
     with np.errstate(over="ignore"):
-        values = np.exp(np.array([log_hr, lower, upper]))
+        values = exponentials(np.array([log_hr, lower, upper]))
     names = ("hr", "hr_lower", "hr_upper")
     found: dict[str, object] = {"log_hr": _known(log_hr)}
     return found | {n: _known(v) for n, v in zip(names, values.tolist(), strict=True)}

@@ -9,8 +9,8 @@ import numpy as np
 
 from riskset._errors import CohortError, InputError
 from riskset._types import AnyArray, Index
-from riskset.cohort.adjustment import Step
-from riskset.cohort.attrition_table import Attrition
+from riskset.cohort.adjustments.adjustment import Step
+from riskset.cohort.adjustments.attrition_table import Attrition
 from riskset.data.dataset import Dataset
 from riskset.data.writers import arrow_table
 from riskset.ohdsi.andromeda import AndromedaFile, FileColumn

@@ -87,7 +87,7 @@ ESTIMATOR = _required(
     "target_estimator", "varchar", "population of the effect: ate, att, atu, ato or matching"
 )
 CALIBRATED = {
-    "calibrated_rr": "calibrated hazard ratio",
+    "calibrated_rr": "calibrated ratio",
     "calibrated_ci_95_lb": "lower limit of its 95 % interval",
     "calibrated_ci_95_ub": "upper limit",
     "calibrated_p": "its two-sided p",
@@ -181,7 +181,7 @@ INTERACTIONS = ModelTable(
     (
         *RUN,
         _key("interaction_covariate_id", "bigint", "number of the covariate"),
-        _required("rr", "float", "ratio of hazard ratios per unit of the covariate"),
+        _required("rr", "float", "ratio of the effects per unit of the covariate"),
         _required("ci_95_lb", "float", "lower limit of its 95 % interval"),
         _required("ci_95_ub", "float", "upper limit"),
         _required("p", "float", "two-sided p"),
@@ -263,7 +263,7 @@ DIAGNOSTICS = ModelTable(
             ("shared_max_sdm", "largest standardised difference in the shared balance"),
             ("shared_sdm_family_wise_min_p", "smallest p there, times their number"),
             ("equipoise", "share of people with a preference score of 0.3 to 0.7"),
-            ("mdrr", "minimum detectable hazard ratio"),
+            ("mdrr", "minimum detectable ratio"),
             ("attrition_fraction", "not in use"),
             ("generalizability_max_sdm", "largest difference between before and after"),
             ("ease", "expected absolute systematic error"),
@@ -271,7 +271,7 @@ DIAGNOSTICS = ModelTable(
         _verdict("balance", "balance of the people followed to the outcome"),
         _verdict("shared_balance", "balance of the people whom outcomes share"),
         _verdict("equipoise", "equipoise"),
-        _verdict("mdrr", "minimum detectable hazard ratio"),
+        _verdict("mdrr", "minimum detectable ratio"),
         _verdict("attrition", "not in use", is_required=False),
         _verdict("generalizability", "generalisability"),
         _verdict("ease", "systematic error"),
@@ -288,7 +288,7 @@ COMPARISON_OUTCOMES = ModelTable(
     (
         OUTCOME,
         _required("outcome_of_interest", "int", "1 for an outcome, 0 for a control"),
-        ModelColumn("true_effect_size", "float", "true hazard ratio of a control"),
+        ModelColumn("true_effect_size", "float", "true ratio of a control"),
         COMPARISON,
     ),
 )
@@ -322,9 +322,9 @@ PROFILES = ModelTable(
     "cm_likelihood_profile",
     "profile log likelihoods of outcomes and controls",
     (
-        _key("log_rr", "float", "log hazard ratio"),
+        _key("log_rr", "float", "log ratio"),
         _required("log_likelihood", "float", "log likelihood minus its largest value"),
-        _required("gradient", "float", "derivative by the log hazard ratio"),
+        _required("gradient", "float", "derivative by the log ratio"),
         COMPARISON,
         OUTCOME,
         ANALYSIS,

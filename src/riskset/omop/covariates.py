@@ -15,7 +15,7 @@ import numpy as np
 from riskset._errors import CohortError, counted
 from riskset._messages import Note
 from riskset._types import AnyArray, Index
-from riskset.cohort.adjustment import Adjustment
+from riskset.cohort.adjustments.adjustment import Adjustment
 from riskset.cohort.population import Population, check_unique
 from riskset.data.database import Database, StoredTable
 from riskset.data.design import Design

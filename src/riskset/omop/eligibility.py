@@ -10,7 +10,7 @@ from typing import Literal
 from riskset._errors import InputError, counted
 from riskset._messages import Note
 from riskset._settings import Settings, bad_setting, setting, settings
-from riskset.cohort.attrition_table import Attrition
+from riskset.cohort.adjustments.attrition_table import Attrition
 from riskset.omop.cdm import Cdm
 from riskset.omop.cdm_tables import ListedPeople
 from riskset.omop.events import CohortRecords, stage_deaths
@@ -46,8 +46,11 @@ class Eligibility(Settings):
     with its episodes before the other arm began, and ends these the day before. "keep first" does
     not end them, "remove all" excludes these people, and "keep all" does nothing. People who start
     both on one day are excluded, except with "keep all". `first_exposure_only` keeps the first
-    episode of an arm even if it is outside observation. The common period starts with the later
-    first start of the two arms, and ends with the earlier last start.
+    episode of an arm even if it is outside observation. The common period starts with the latest
+    first start of the arms, and ends with the earliest last start.
+
+    The criteria apply to all arms. If there are more than two, the first of all arms that somebody
+    starts counts, and the attrition is that of target and comparator.
 
     Notes
     -----
@@ -66,13 +69,13 @@ class Eligibility(Settings):
 
     remove_duplicates: Literal[
         "keep first, truncate to second", "keep first", "remove all", "keep all"
-    ] = setting("what to do with people in both arms", "keep first, truncate to second")
+    ] = setting("what to do with people in several arms", "keep first, truncate to second")
     first_exposure_only: bool = setting("only the first episode of each arm", True)
     washout_days: int = setting(
         "the smallest number of days observed before the index date; 0: any", 365, least=0
     )
     restrict_to_common_period: bool = setting(
-        "only index dates while both treatments were in use", True
+        "only index dates while all treatments were in use", True
     )
     min_age: int | None = setting("the smallest age at the index date, in years", None, least=0)
     max_age: int | None = setting("the largest age at the index date, in years", None, least=0)
@@ -131,7 +134,8 @@ class Eligibility(Settings):
                 f"false AS is_cut FROM {work.add(cohorts.table)}"
             )
             check_known(cdm, work, raw)
-            query = _Query(self, cdm, work, raw)
+            (n_arms,) = work.row(f"SELECT greatest(2, 1 + max(arm)) FROM {raw}")
+            query = _Query(self, cdm, work, raw, "both" if (n_arms or 2) == 2 else "all")
             steps = [count_step(work, "original cohorts", raw)]
             table = raw
             for name, narrow in query.steps():
@@ -172,14 +176,16 @@ Narrow = Callable[[str], str]
 class _Query:
     """The steps of one selection as queries."""
 
-    def __init__(self, rules: Eligibility, cdm: Cdm, work: Scratch, raw: str) -> None:
-        self._rules, self._cdm, self._work, self._raw = rules, cdm, work, raw
+    def __init__(
+        self, rules: Eligibility, cdm: Cdm, work: Scratch, raw: str, arms: Literal["both", "all"]
+    ) -> None:
+        self._rules, self._cdm, self._work, self._raw, self._arms = rules, cdm, work, raw, arms
         self.notes: list[Note] = []
 
     def steps(self) -> Iterator[tuple[str, Narrow]]:
         """Name and query of every step that applies, in order."""
         rules = self._rules
-        yield f"both cohorts: {rules.remove_duplicates}", self._duplicates
+        yield f"{self._arms} cohorts: {rules.remove_duplicates}", self._duplicates
         if rules.first_exposure_only:
             yield "first exposure only", _first_exposure
         yield OBSERVED, self._observed
@@ -190,7 +196,7 @@ class _Query:
                 lambda t: f"SELECT * FROM {t} WHERE start_date - obs_start >= {rules.washout_days}",
             )
         if rules.restrict_to_common_period:
-            yield "period common to both cohorts", self._common_period
+            yield f"period common to {self._arms} cohorts", self._common_period
         if rules.min_age is not None or rules.max_age is not None:
             yield _age_name(rules.min_age, rules.max_age), self._age
         if rules.gender_concept_ids is not None:
@@ -209,9 +215,13 @@ class _Query:
         firsts = self._work.keep(
             f"SELECT person_id, arm, min(start_date) AS first FROM {table} GROUP BY ALL"
         )
+        others = self._work.keep(
+            f"SELECT m.person_id, m.arm, min(o.first) AS first FROM {firsts} m JOIN {firsts} o "
+            "ON o.person_id = m.person_id AND o.arm <> m.arm GROUP BY ALL"
+        )
         joined = (
             f"FROM {table} e JOIN {firsts} m ON m.person_id = e.person_id AND m.arm = e.arm "
-            f"LEFT JOIN {firsts} o ON o.person_id = e.person_id AND o.arm <> e.arm "
+            f"LEFT JOIN {others} o ON o.person_id = e.person_id AND o.arm = e.arm "
             "WHERE o.first IS NULL"
         )
         if how == "remove all":

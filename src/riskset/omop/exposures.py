@@ -35,13 +35,13 @@ EARLY_DAYS = 30
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Cohorts:
-    """Exposure episodes of two arms, before any exclusion.
+    """Exposure episodes of two arms, or more, before any exclusion.
 
     Attributes
     ----------
     table : Arrow table
-        ``treatment`` (1 = target, 0 = comparator), ``person_id``, ``start_date``, ``end_date``;
-        sorted by person and date.
+        ``treatment`` (1 = target, 0 = comparator, 2, 3, ... = others), ``person_id``,
+        ``start_date``, ``end_date``; sorted by person and date.
     drugs : tuple of ConceptSet
         Drugs of the arms, if known. They are excluded from the covariates.
     early : mapping
@@ -69,16 +69,17 @@ class Cohorts:
     settings: Mapping[str, object] = field(default_factory=dict)
 
     def __repr__(self) -> str:
-        target = int(np.count_nonzero(self.table.column("treatment").to_numpy()))
-        return (
-            f"Cohorts({counted(target, 'target exposure')}, "
-            f"{counted(self.table.num_rows - target, 'comparator exposure')})"
-        )
+        arm = self.table.column("treatment").to_numpy()
+        target, comparator = (int(np.count_nonzero(arm == code)) for code in (1, 0))
+        parts = [counted(target, "target exposure"), counted(comparator, "comparator exposure")]
+        if others := arm.size - target - comparator:
+            parts.append(counted(others, "other exposure"))
+        return f"Cohorts({', '.join(parts)})"
 
 
 @settings
 class NewUserCohort(Settings):
-    """Exposure episodes of two drugs, or drug classes, from the drug records of a CDM.
+    """Exposure episodes of two drugs, or drug classes, or more, from the drug records of a CDM.
 
     All records of a class count as one drug. A record belongs to the current episode if it starts
     at most `gap_days` after the last day so far. A record ends on its end date, otherwise after its
@@ -109,9 +110,14 @@ class NewUserCohort(Settings):
     source: Literal["drug_exposure", "drug_era"] = setting(
         "the table of the records", "drug_exposure"
     )
+    others: tuple[ConceptSet, ...] = setting(
+        "the drugs of further arms, to which the criteria of `Eligibility` apply as well",
+        (),
+        only_python=True,
+    )
 
     def read(self, cdm: Cdm) -> Cohorts:
-        """Read the episodes of both arms.
+        """Read the episodes of all arms.
 
         Raises
         ------
@@ -120,10 +126,12 @@ class NewUserCohort(Settings):
         """
         notes: list[Note] = []
         with cdm.noting() as heard, cdm.scratch() as work:
-            sets = [s.stage(cdm, work) for s in (self.target, self.comparator)]
+            drugs = (self.target, self.comparator, *self.others)
             arms = work.keep(
-                f"SELECT 1 AS arm, concept_id FROM {sets[0]} UNION ALL SELECT 0, concept_id "
-                f"FROM {sets[1]}"
+                " UNION ALL ".join(
+                    f"SELECT {arm} AS arm, concept_id FROM {drug.stage(cdm, work)}"
+                    for arm, drug in zip(_arms(self.others), drugs, strict=True)
+                )
             )
             self._note_concepts(work, arms, notes)
             cdm.about(
@@ -158,7 +166,6 @@ class NewUserCohort(Settings):
                 "ORDER BY person_id, start_date, treatment DESC"
             )
             early = _early_starts(cdm, work, table)
-        drugs = (self.target, self.comparator)
         said = (*heard.values(), *notes)
         return Cohorts(table, drugs, early, said, {"new_users": plain(self)})
 
@@ -171,8 +178,10 @@ class NewUserCohort(Settings):
                 Note(
                     "shared_concepts",
                     (),
-                    "{n:concept belongs|concepts belong} to both arms, such as combinations of "
-                    "their drugs: whoever takes one starts both arms on one day.",
+                    "{n:concept belongs|concepts belong} to "
+                    f"{'several' if self.others else 'both'} arms, such as combinations of "
+                    "their drugs: whoever takes one starts "
+                    f"{'these' if self.others else 'both'} arms on one day.",
                     {"n": Value("things", shared)},
                 )
             )
@@ -192,6 +201,9 @@ class CohortTable:
         an end before the start, counts as the start. Repeated records count once.
     drugs : sequence of ConceptSet
         Drugs of the arms, which are excluded from the covariates.
+    others : sequence of int
+        ``cohort_definition_id`` of further arms, to which the criteria of `Eligibility` apply as
+        well.
 
     Examples
     --------
@@ -210,29 +222,33 @@ class CohortTable:
     comparator: int
     source: object = "cohort"
     drugs: tuple[ConceptSet, ...] = ()
+    others: tuple[int, ...] = ()
 
     def read(self, cdm: Cdm) -> Cohorts:
-        """Read the records of both arms.
+        """Read the records of all arms.
 
         Raises
         ------
         CohortError
             "BadCohort" if a record has no person or start, and errors of reading tables.
         """
-        if self.target == self.comparator:
+        numbers = (self.target, self.comparator, *self.others)
+        again = [number for k, number in enumerate(numbers) if number in numbers[:k]]
+        if again:
+            arms = "several arms are" if self.others else "target and comparator are both"
             raise CohortError(
                 "BadCohort",
-                f"target and comparator are both cohort {self.target}.",
-                hint="name two different values of cohort_definition_id.",
+                f"{arms} cohort {again[0]}.",
+                hint="name different values of cohort_definition_id.",
             )
-        cdm.about(cohort_members(self.source, [self.target, self.comparator]))
+        cdm.about(cohort_members(self.source, numbers))
         with cdm.noting() as heard, cdm.scratch() as work:
-            cohorts = [
-                read_cohort_table(cdm, work, self.source, number)
-                for number in (self.target, self.comparator)
-            ]
             both = work.keep(
-                f"SELECT 1 AS arm, * FROM {cohorts[0]} UNION ALL SELECT 0, * FROM {cohorts[1]}"
+                " UNION ALL ".join(
+                    f"SELECT {arm} AS arm, * FROM "
+                    f"{read_cohort_table(cdm, work, self.source, number)}"
+                    for arm, number in zip(_arms(self.others), numbers, strict=True)
+                )
             )
             once = work.keep(f"SELECT DISTINCT * FROM {both}")
             _note_repeated(cdm, work, both, once)
@@ -243,6 +259,11 @@ class CohortTable:
             early = _early_starts(cdm, work, table)
         notes = tuple(heard.values())
         return Cohorts(table, tuple(self.drugs), early, notes, {"cohort_table": plain(self)})
+
+
+def _arms(others: Sequence[object]) -> list[int]:
+    """Codes of the target, the comparator and others."""
+    return [1, 0, *range(2, 2 + len(others))]
 
 
 def _note_repeated(cdm: Cdm, work: Scratch, records: str, once: str) -> None:
@@ -347,7 +368,8 @@ def _early_starts(cdm: Cdm, work: Scratch, table: object) -> dict[str, float]:
         "o.observation_period_end_date GROUP BY f.treatment, f.person_id, f.first) GROUP BY 1"
     )
     shares = {"target": float("nan"), "comparator": float("nan")}
-    return shares | {"target" if arm else "comparator": float(share) for arm, share in by_arm}
+    names = {1: "target", 0: "comparator"}
+    return shares | {names[arm]: float(share) for arm, share in by_arm if arm in names}
 
 
 def as_sequence(value: object) -> Sequence[object]:

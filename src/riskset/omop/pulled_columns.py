@@ -29,8 +29,8 @@ VALUES = ("value_as_number", "value_as_concept_id", "unit_concept_id")
 
 FURTHER: dict[str, tuple[str, ...]] = {
     "person": (
-        *("gender_concept_id", "race_concept_id", "ethnicity_concept_id", "care_site_id"),
-        *("year_of_birth", "month_of_birth", "day_of_birth"),
+        *("gender_concept_id", "race_concept_id", "ethnicity_concept_id"),
+        *("care_site_id", "provider_id", "year_of_birth", "month_of_birth", "day_of_birth"),
     ),
     "observation_period": ("observation_period_start_date", "observation_period_end_date"),
     "death": ("death_date", "cause_concept_id"),

@@ -10,8 +10,8 @@ from riskset._errors import InputError, counted
 from riskset._messages import Note, Value
 from riskset._settings import Settings, bad_setting, setting, settings
 from riskset._types import AnyArray
-from riskset.cohort.adjustment import Adjustment
-from riskset.cohort.attrition_table import Attrition
+from riskset.cohort.adjustments.adjustment import Adjustment
+from riskset.cohort.adjustments.attrition_table import Attrition
 from riskset.cohort.population import Population
 from riskset.data.outcome import Surv
 from riskset.omop.cdm import Cdm

@@ -1,13 +1,15 @@
 """The people of a study at its start, and what a step of selecting them left."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
+
+import numpy as np
 
 from riskset._errors import CohortError, counted
 from riskset._messages import Note, Value
-from riskset.cohort.adjustment import Step
-from riskset.cohort.attrition_table import Attrition
+from riskset.cohort.adjustments.adjustment import Step
+from riskset.cohort.adjustments.attrition_table import Attrition
 from riskset.omop.cdm import Cdm
 from riskset.omop.concepts import ConceptSet
 from riskset.omop.scratch import Scratch
@@ -34,7 +36,8 @@ class StudyCohort:
     ----------
     table : Arrow table
         One row per exposure, in the order of ``row_id`` (1, 2, ... by person and date): ``row_id``,
-        ``person_id``, ``treatment`` (1 = target), ``index_date``, days relative to it
+        ``person_id``, ``treatment`` (1 = target, 0 = comparator; 2, 3, ... = others, which only
+        `compared` leaves out for further steps), ``index_date``, days relative to it
         ``days_from_obs_start``, ``days_to_cohort_end``, ``days_to_obs_end``, and
         ``cohort_end_reason`` ("cohort end" or "second cohort") and ``obs_end_reason`` ("observation
         end" or "study end").
@@ -114,6 +117,29 @@ class StudyCohort:
             first = count_step(work, "given cohorts", arms)
             table = work.arrow(f"SELECT * FROM {rows} ORDER BY row_id")
         return cls(table, Attrition((first,)), status_of(first))
+
+    def compared(self) -> "StudyCohort":
+        """Return the rows of target and comparator, numbered again.
+
+        Examples
+        --------
+        >>> import riskset as rs
+        >>> drugs = [[974166], [1308216], [1341927]]
+        >>> target, comparator, other = (rs.omop.ConceptSet(ids) for ids in drugs)
+        >>> with rs.omop.Cdm(rs.simulate.toy_tables(500)) as cdm:
+        ...     new_users = rs.omop.NewUserCohort(target, comparator, others=(other,))
+        ...     cohort = rs.omop.Eligibility().select(cdm, new_users.read(cdm))
+        >>> sorted(set(cohort.table.column("treatment").to_pylist()))
+        [0, 1, 2]
+        >>> sorted(set(cohort.compared().table.column("treatment").to_pylist()))
+        [0, 1]
+        """
+        kept = np.flatnonzero(self.table.column("treatment").to_numpy() < 2)
+        if kept.size == self.table.num_rows:
+            return self
+        table = self.table.take(kept)
+        table = table.set_column(0, "row_id", [np.arange(1, kept.size + 1)])
+        return replace(self, table=table)
 
     def __repr__(self) -> str:
         return described("StudyCohort", self.attrition.steps[-1], self.status)

@@ -6,6 +6,7 @@ to a figure that pyplot does not know, so nothing needs to be closed. Save a plo
 ``ax.figure.savefig("plot.pdf")``, as PNG, PDF or SVG. Only this package uses matplotlib.
 """
 
+from riskset.plot._arm_estimates import arm_estimates
 from riskset.plot._balance import balance_scatter, love_plot
 from riskset.plot._bootstrap import bootstrap_distribution
 from riskset.plot._calibration import calibration
@@ -19,8 +20,10 @@ from riskset.plot._predicted import predicted_curves
 from riskset.plot._profile import profile_likelihood
 from riskset.plot._roc import roc
 from riskset.plot._schoenfeld import schoenfeld
+from riskset.plot._tipping import tipping_points
 
 __all__ = [
+    "arm_estimates",
     "balance_scatter",
     "bootstrap_distribution",
     "calibration",
@@ -36,4 +39,5 @@ __all__ = [
     "roc",
     "schoenfeld",
     "survival_by_group",
+    "tipping_points",
 ]

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 
 from riskset._errors import InputError, counted
 from riskset._types import Features, Matrix, is_count
-from riskset.cohort.covariate_balance import Balance
+from riskset.cohort.covariates.covariate_balance import Balance
 from riskset.plot._canvas import canvas, styled, wrong_result
 from riskset.plot._style import (
     ACCENT,

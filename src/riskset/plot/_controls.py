@@ -12,8 +12,9 @@ from scipy.special import ndtri
 
 from riskset._errors import InputError
 from riskset._types import Features
-from riskset.cohort.calibration import CalibratedEstimates
-from riskset.cohort.estimate import Estimate
+from riskset.cohort.bias.calibration import CalibratedEstimates
+from riskset.cohort.effects.effect_scale import effect_name
+from riskset.cohort.effects.estimate import Estimate
 from riskset.plot._canvas import canvas, styled, wrong_result
 from riskset.plot._style import ACCENT, COLOURS, DASHED, QUIET, frame, set_ratio_axis, short
 
@@ -42,14 +43,14 @@ def negative_controls(
     level: float = 0.95,
     ax: Axes | None = None,
     title: str | None = None,
-    xlabel: str = "hazard ratio",
+    xlabel: str | None = None,
 ) -> Axes:
     r"""Plot estimates of negative controls against their standard errors, a funnel.
 
     Below a dashed line, an estimate has an uncalibrated p below 1 - `level`:
-    :math:`|\log HR| > z \, se`. In the coloured areas it has a calibrated p below 1 - `level`.
-    Without systematic error, 95 % of the controls are above the dashed lines. The plot is that of
-    EmpiricalCalibration's ``plotCalibrationEffect``.
+    :math:`|b| > z \, se` of a log ratio b. In the coloured areas it has a calibrated p below
+    1 - `level`. Without systematic error, 95 % of the controls are above the dashed lines. The plot
+    is that of EmpiricalCalibration's ``plotCalibrationEffect``.
 
     Parameters
     ----------
@@ -63,7 +64,8 @@ def negative_controls(
     ax : matplotlib Axes, optional
         Default: new axes, which a notebook shows.
     title, xlabel : str
-        Texts.
+        Texts. The default of `xlabel` is the name of the ratio of `estimates`, such as "odds
+        ratio"; without any, "hazard ratio".
 
     Returns
     -------
@@ -100,13 +102,18 @@ def negative_controls(
     negative = calibrated.controls.is_negative
     log_rr, se = calibrated.controls.log_rr[negative], calibrated.controls.se[negative]
     if not se.size:
-        raise InputError("there are no negative controls.", hint="see `controls.set_aside`.")
+        raise InputError(
+            "there are no negative controls to draw.",
+            hint="`controls.set_aside` lists controls whose estimates are not used.",
+        )
     points = ControlPoints(log_rr, se, np.ones(se.size, dtype=bool))
     interest = {
         name: (one.log_hr, one.se)
         for name, one in shown.items()
         if np.isfinite(one.log_hr) and np.isfinite(one.se)
     }
+    if xlabel is None:
+        xlabel = effect_name(one.model for one in shown.values())
     top = _top(points, interest)
     grid = np.linspace(0, top, POINTS)
     region = None if calibrated.null is None else (grid, *calibrated.unremarkable(grid, level))

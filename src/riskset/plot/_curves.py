@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 
 from riskset._errors import InputError
 from riskset._types import Rows
-from riskset.cohort.curves import ARMS, ArmCurves
+from riskset.cohort.arms.curves import ARMS, ArmCurves
 from riskset.curves._result import C, GroupCurves
 from riskset.curves.aalen_johansen import AalenJohansen, IncidenceCurve
 from riskset.curves.comparison import GroupTest

@@ -7,11 +7,13 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from riskset._errors import InputError
-from riskset.cohort.effect_scale import effect_name
-from riskset.cohort.estimate import Estimate
+from riskset.cohort.effects.effect_scale import effect_name
+from riskset.cohort.effects.estimate import Estimate
 from riskset.estimators._inference import HazardModel
 from riskset.estimators._interval import ConfidenceInterval
+from riskset.estimators.frailty import CoxFrailty
 from riskset.imputation.pooling import PooledEstimates
+from riskset.infer.wald import exponentials
 from riskset.plot._canvas import canvas, styled
 from riskset.plot._numbers import interval_words
 from riskset.plot._style import ACCENT, COLOURS, INK, frame, set_ratio_axis, short, width_of
@@ -59,7 +61,7 @@ class ForestLine:
 
 @styled
 def forest(
-    result: HazardModel | PooledEstimates | Estimate | Mapping[str, Estimate],
+    result: HazardModel | CoxFrailty | PooledEstimates | Estimate | Mapping[str, Estimate],
     *,
     interval: ConfidenceInterval | None = None,
     level: float = 0.95,
@@ -113,7 +115,7 @@ def forest(
     >>> ax = rs.plot.forest(model)
     """
     name = "hazard ratio"
-    if isinstance(result, HazardModel):
+    if isinstance(result, HazardModel | CoxFrailty):
         lines, level = _of_model(result, interval, level)
         texts = result._columns.texts(result.covariates_)
         labels = dict(zip(result.covariates_, texts, strict=True))
@@ -136,10 +138,11 @@ def forest(
 
 
 def _of_model(
-    model: HazardModel, interval: ConfidenceInterval | None, level: float
+    model: HazardModel | CoxFrailty, interval: ConfidenceInterval | None, level: float
 ) -> tuple[list[ForestLine], float]:
     if interval is None:
-        method = "robust" if model.is_robust_ else "wald"
+        is_robust = isinstance(model, HazardModel) and model.is_robust_
+        method = "robust" if is_robust else "wald"
         interval = model.confidence_interval(method=method, level=level)
     texts = model._columns.texts(model.covariates_)
     labels = dict(zip(model.covariates_, texts, strict=True))
@@ -161,7 +164,7 @@ def _of_coefficients(
         width = upper - lower
         weight = 1 / width**2 if np.isfinite(width) and width > 0 else float("nan")
         with np.errstate(over="ignore"):
-            ratio, low, high = (float(np.exp(v)) for v in (coef, lower, upper))
+            ratio, low, high = (float(exponentials(v)) for v in (coef, lower, upper))
         label = name if labels is None else labels[name]
         lines.append(ForestLine(short(label, MAX_LABEL), ratio, low, high, weight))
     return lines

@@ -11,10 +11,10 @@ from scipy.ndimage import gaussian_filter1d
 
 from riskset._errors import InputError
 from riskset._types import Features, Rows, is_count
-from riskset.cohort.adjustment import Adjustment, start
-from riskset.cohort.overlap import auc, equipoise, preference_score, score_bars
+from riskset.cohort.adjustments.adjustment import Adjustment, start
 from riskset.cohort.population import Population
-from riskset.cohort.propensity_result import PropensityScore
+from riskset.cohort.propensity.overlap import auc, equipoise, preference_score, score_bars
+from riskset.cohort.propensity.propensity_result import PropensityScore
 from riskset.plot._canvas import canvas, styled, wrong_result
 from riskset.plot._style import ACCENT, COLOURS, FAINT, INK, QUIET, frame
 

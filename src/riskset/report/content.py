@@ -21,9 +21,11 @@ from riskset.report.sections import (
     methods,
     models,
     overlap,
+    per_protocol,
     question,
     reproduction,
     target_trial,
+    unmeasured,
 )
 from riskset.report.source import ReportPart, ReportSource, first, record
 from riskset.results.rows import DiagnosticRow, EstimateRow, RunRow
@@ -40,7 +42,9 @@ SECTIONS: Mapping[str, ModuleType] = {
     "balance": balance,
     "characteristics": characteristics,
     "controls": controls,
+    "unmeasured": unmeasured,
     "follow_up": follow_up,
+    "per_protocol": per_protocol,
     "people": attrition,
     "models": models,
     "methods": methods,
@@ -65,7 +69,7 @@ def shown_sections(about: Mapping[str, Any]) -> tuple[str, ...]:
         return ("question", "covariates", "people")
     if status == "no_matches":
         return ("question", "overlap", "people")
-    withheld = ("result", "curves") if about["is_withheld"] else ()
+    withheld = ("result", "curves", "unmeasured") if about["is_withheld"] else ()
     return tuple(name for name in SECTIONS if name not in withheld)
 
 
@@ -96,7 +100,9 @@ def _part(part: ReportPart) -> dict[str, Any]:
     sections: dict[str, Any] = {"about": about, "header": header.collect(part)}
     for name in shown_sections(about):
         module = overlap if name == "covariates" else SECTIONS[name]
-        sections[name] = module.collect(part)
+        collected = module.collect(part)
+        if collected is not None:  # as of a study without per-protocol analyses
+            sections[name] = collected
     return sections
 
 
@@ -112,6 +118,7 @@ def _run(part: ReportPart, run: RunRow) -> dict[str, Any]:
             check.name for check in part.read(DiagnosticRow, run) if check.verdict == "fail"
         ],
         "is_withheld": part.source.is_withheld(run),
+        "model": main.model,
         **record(main, (*RATIOS, *P_VALUES)),
     }
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import groupby
 
+from riskset.cohort.effects.effect_scale import scale_of
 from riskset.report.content import SECTIONS
 from riskset.report.markup import Markup, join, tag
 from riskset.report.number_format import capital, interval, p_value, significant
@@ -16,7 +17,10 @@ from riskset.results.rows import EstimateRow
 
 __all__ = ["draw", "html_document", "page_of"]
 
-BELIEF = ("overlap", "balance", "characteristics", "controls", "follow_up")
+BELIEF = (
+    *("overlap", "balance", "characteristics", "controls", "unmeasured", "follow_up"),
+    "per_protocol",
+)
 """Sections under one heading, which asks whether the result can be believed."""
 
 
@@ -196,6 +200,8 @@ def _covariates(page: Page, rows: Sequence[ReportRow]) -> Markup:
 
 def _index(page: Page, rows: list[ReportRow]) -> Markup:
     """Every estimate on a line, after its diagnostics."""
+    words = page.say.ratio(scale_of(row["model"] for row in rows if row["model"]))
+    page = replace(page, say=page.say.about({**page.say.names, **words}))
     say = page.say
     # A column that says the same in every row says nothing.
     columns = [

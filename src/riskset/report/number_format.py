@@ -11,6 +11,7 @@ __all__ = [
     "differs",
     "interval",
     "p_value",
+    "p_with_sign",
     "percent",
     "short",
     "short_percent",
@@ -98,6 +99,16 @@ def p_value(p: float | None) -> str:
     if p is None or math.isnan(p):
         return MISSING
     return f"<{THIN}0.001" if p < 0.001 else f"{p:.3f}" if p < 0.1 else f"{p:.2f}"
+
+
+def p_with_sign(p: float | None) -> str:
+    r"""A p value with its sign.
+
+    >>> p_with_sign(0.04321), p_with_sign(0.00002) == "<\u202f0.001"
+    ('= 0.043', True)
+    """
+    shown = p_value(p)
+    return shown if shown.startswith("<") else f"= {shown}"
 
 
 def span(lower: str, upper: str) -> str:

@@ -17,11 +17,18 @@ from riskset.plot._curve_axes import Line, NumberRow, line_colour
 from riskset.plot._curves import draw_curves
 from riskset.plot._forest import ForestLine, draw_forest
 from riskset.plot._overlap import Shares, draw_overlap
-from riskset.plot._study import draw_coverage, draw_effect_over_time, draw_score_roc
+from riskset.plot._study import (
+    draw_coverage,
+    draw_effect_over_time,
+    draw_score_roc,
+    draw_time_effect,
+)
+from riskset.plot._tipping import Strength, draw_tipping
 from riskset.report.figures.curves import time_axis
 from riskset.report.number_format import with_limits
 from riskset.report.page import Facts, Page, ReportRow
 from riskset.report.sections.main_result import forest_rows
+from riskset.report.sections.unmeasured import control_biases, reach_of
 
 __all__ = ["pictures"]
 
@@ -47,6 +54,7 @@ def pictures(page: Page, part: Facts, level: float) -> Iterator[tuple[str, Axes]
         yield from _curves(page, part["curves"])
     if "models" in part:
         yield from _over_time(page, part["models"]["proportionality"])
+        yield from _time_effect(page, part["models"]["proportionality"])
     if "overlap" in part and part["overlap"]["tables"]["preference"]:
         yield "overlap", _overlap(page, part["overlap"])
         yield "roc", _roc(page, part["overlap"])
@@ -59,6 +67,8 @@ def pictures(page: Page, part: Facts, level: float) -> Iterator[tuple[str, Axes]
             yield "controls", _funnel(page, part["controls"], points)
         if part["controls"]["tables"].get("coverage"):
             yield "calibration", _coverage(page, part["controls"]["tables"]["coverage"])
+    if "unmeasured" in part and part["unmeasured"]["observed"] is not None:
+        yield "tipping-points", _tipping(page, part["unmeasured"])
 
 
 def _forest(page: Page, rows: list[ReportRow], level: float) -> Axes:
@@ -190,6 +200,29 @@ def _over_time(page: Page, content: Facts) -> Iterator[tuple[str, Axes]]:
     yield "effect-over-time", axes
 
 
+def _time_effect(page: Page, content: Facts) -> Iterator[tuple[str, Axes]]:
+    """The hazard ratio as a function of time, where it is known at all times."""
+    rows, model = content["tables"].get("at_times"), content.get("time_effect")
+    if not rows or model is None:
+        return
+    ratios = [[row[name] for name in ("hr", "hr_lower", "hr_upper")] for row in rows]
+    constant = (content["constant"] or {}).get("hr")
+    if not constant or not all(v and math.isfinite(v) for r in ratios for v in r):
+        return
+    say, has_steps = page.say, model["function"] == "steps"
+    x, y = say("axis.time", **say.units(page.time_unit)), say("forest.axis")
+    words = (say("over_time.key" if has_steps else "time_effect.key"), say("over_time.line"))
+    times = np.array([row["time"] for row in rows])
+    if has_steps:
+        edges = np.column_stack([[row["start"] for row in rows], times])
+        axes = draw_effect_over_time(
+            edges, np.array(ratios), constant, xlabel=x, ylabel=y, words=words
+        )
+    else:
+        axes = draw_time_effect(times, np.array(ratios), constant, xlabel=x, ylabel=y, words=words)
+    yield "time-effect", axes
+
+
 def _roc(page: Page, content: Facts) -> Axes:
     """The ROC curve at the borders of bars that both arms have, where its points are exact."""
     rows = content["tables"]["preference"]
@@ -216,6 +249,25 @@ def _coverage(page: Page, rows: list[ReportRow]) -> Axes:
     words = tuple(say(f"coverage.{name}") for name in ("before", "after", "nominal"))
     title = say("coverage.level")
     return draw_coverage(*columns, xlabel=title, ylabel=say("coverage.y_axis"), words=words)
+
+
+def _tipping(page: Page, content: Facts) -> Axes:
+    observed, say = content["observed"], page.say
+    limit = observed["limit"]
+    strengths = [
+        Strength(one["name"], one["difference"], one["effect"]) for one in content["strengths"]
+    ]
+    names = ("limit", "estimate", "covariate", "other_direction")
+    return draw_tipping(
+        observed["ratio"],
+        1.0 if limit is None else limit,
+        strengths,
+        control_biases(page, content),
+        reach=reach_of(content),
+        xlabel=say("tipping.x_axis"),
+        ylabel=say("tipping.y_axis"),
+        words=tuple(say(f"tipping.{name}") for name in names),  # type: ignore[arg-type]
+    )
 
 
 def _controls(rows: list[ReportRow]) -> ControlPoints:

@@ -30,9 +30,13 @@ EMPTIED = (
     "curves",
     "likelihood_profiles",
     "effect_over_time",
+    "time_effects",
+    "effect_at_times",
     # With the means of the covariates, coefficients lead from the crude to the adjusted ratio.
     "outcome_coefficients",
     "outcome_cross_validation",
+    "unmeasured_confounding",
+    "bias_bounds",
 )
 """Tables of a blinded run that have no columns to show."""
 DECIMALS = 9

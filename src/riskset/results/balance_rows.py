@@ -4,7 +4,10 @@ from riskset.results.column_groups import BalanceColumns, CharacteristicColumns
 from riskset.results.columns import ResultRow, column, group, row_class
 from riskset.results.run_rows import SUPPRESSED
 
-__all__ = ["AdjustmentRow", "BalanceRow", "CharacteristicRow", "SubgroupBalanceRow"]
+__all__ = ["JOINED", "AdjustmentRow", "BalanceRow", "CharacteristicRow", "SubgroupBalanceRow"]
+
+JOINED = ";"
+"""Between the keys of covariates that a line of Table 1 joins."""
 
 
 @row_class
@@ -17,6 +20,7 @@ class AdjustmentRow(ResultRow, table="adjustments"):
     ps: int | None = column("id", "number of the propensity score")
     kind: str = column("setting", '"none", "trimming", "matching", "stratification", "weighting"')
     estimand: str | None = column("setting", "population of the effect")
+    sampled: bool | None = column("setting", "whether people have sampling weights")
     status: str = column("summary", '"ok", "empty", "one_arm_empty" or "no_matches"')
     target_rows: int | None = column("count", "rows kept in the target group")
     comparator_rows: int | None = column("count", "rows kept in the comparator group")
@@ -55,6 +59,13 @@ class AdjustmentRow(ResultRow, table="adjustments"):
     generalisability_max: float | None = column(
         "derived", "largest standardised difference of this group between before and after"
     )
+    pairwise_max: float | None = column(
+        "derived",
+        "of the weights of several treatments: largest absolute standardised difference between "
+        "any two of them after adjustment",
+    )
+    pairwise_worst: str | None = column("summary", "covariate of that difference")
+    pairwise_between: str | None = column("summary", "names of these two treatments")
     threshold: float | None = column("setting", "threshold of balance, usually 0.1")
     sd: str | None = column(
         "setting", '"before" or "current": standard deviation in the denominator'
@@ -114,6 +125,9 @@ class CharacteristicRow(ResultRow, table="table1"):
     item: int = column("id", "number of the characteristic; its lines stand together")
     section: str | None = column("id", 'section, such as "Medical history"')
     covariate_id: str | None = column("id", "key of the covariate")
+    joined: str | None = column(
+        "id", "keys of the covariates that a line joins, such as years, separated by semicolons"
+    )
     label: str = column("id", "the characteristic, or a level of the category above it")
     kind: str = column(
         "id",

@@ -59,11 +59,15 @@ ROW_GROUP = 1 << 14
 
 LATER_COLUMNS = frozenset(
     {"reason_values", "message_values", "outcomes", "null_mean_without", "null_sd_without"}
+    | {"contrast"}
     | {f"calibrated_hr{end}" for end in ("", "_lower", "_upper")}  # of controls
     | {f"{of}{how}_p" for of in ("", "calibrated_") for how in ("holm", "fdr")}
 )
 """Columns that results of earlier versions lack."""
-LATER_TABLES = frozenset({"subgroup_balance"})
+LATER_TABLES = frozenset(
+    {"subgroup_balance", "unmeasured_confounding", "bias_bounds"}
+    | {"censoring_weights", "deviations"}
+)
 """Tables that results of earlier versions lack, and which are then empty."""
 
 
@@ -77,8 +81,9 @@ STUDY_KEYS = {
     "outcomes": "name -> {label, description, kind, true_hr}; kind as in the table `runs`",
     "competing": "label of the competing events, or null",
     "analyses": "name -> {label, words, settings}; words describe its parts for readers: "
-    "population, time_at_risk, washout, estimand, propensity_score, adjustment, model, covariates; "
-    "each is text or null; settings are the settings of the analysis with all defaults",
+    "population, time_at_risk, washout, contrast, estimand, propensity_score, adjustment, "
+    "deviations, model, covariates; each is text or null; settings are the settings of the "
+    "analysis with all defaults",
     "subgroups": "name -> {label}",
     "data": "{name, description, kind, start, end, sources: [{name, fingerprint, rows}], "
     'cdm_source}; kind is "tables" or "omop"; dates as YYYY-MM-DD or null; names of files without '

@@ -33,9 +33,7 @@ class RunRow(OfRun, table="runs"):
     """One row per requested estimate, with its status."""
 
     outcome_kind: str = column("setting", '"outcome", "negative control" or "positive control"')
-    true_hr: float | None = column(
-        "setting", "true hazard ratio of a control, 1 for a negative control"
-    )
+    true_hr: float | None = column("setting", "true ratio of a control, 1 for a negative control")
     status: str = column("summary", '"ok", or why no estimate is available, such as "no_matches"')
     step: str | None = column("summary", 'step that set this status, such as "propensity score"')
     reason: str | None = column("text", "reason for the status, as a sentence")
@@ -52,6 +50,12 @@ class RunRow(OfRun, table="runs"):
         "summary", 'whether no diagnostic failed, except perhaps "mdrr"'
     )
     blinded: bool = column("summary", "whether the effects are withheld in these tables", False)
+    cloned: bool = column(
+        "setting",
+        "whether the groups are strategies that all people follow at the start: everybody is in "
+        "both, as a clone in each, and counts once in each",
+        False,
+    )
 
 
 @row_class

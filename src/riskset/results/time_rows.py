@@ -6,9 +6,11 @@ from riskset.results.run_rows import SUPPRESSED, OfRun
 __all__ = [
     "AtRiskRow",
     "CurveRow",
+    "CurveTestRow",
     "FollowUpBinRow",
     "FollowUpEndRow",
     "FollowUpRow",
+    "ModelledRiskRow",
     "RestrictedMeanRow",
     "RiskRow",
     "WeekRow",
@@ -53,7 +55,9 @@ class RestrictedMeanRow(OfRun, table="restricted_means"):
 
     adjusted: bool = column("id", "whether the weights of the adjustment apply")
     reading: str = column(
-        "id", '"marginal", or "standardized": the mean over the strata of the propensity score'
+        "id",
+        '"marginal", "standardized": the mean over the strata of the propensity score, or, as in '
+        'the table `modelled_risks`, "outcome_models" or "doubly_robust"',
     )
     measure: str = column(
         "id",
@@ -110,6 +114,58 @@ class RestrictedMeanRow(OfRun, table="restricted_means"):
 
 
 @row_class
+class ModelledRiskRow(OfRun, table="modelled_risks"):
+    """Risk of the outcome by a time, in one population, by outcome models."""
+
+    reading: str = column(
+        "id",
+        '"outcome_models": predictions averaged over the covariates of the population, '
+        '"doubly_robust": corrected by weighted residuals',
+    )
+    time: float = column("id", "days since the start of the time at risk", unit="days")
+    model: str = column("setting", 'outcome models: "cox", "cause-specific" or "finegray"')
+    estimand: str = column("setting", 'population: "ate", "att", "atu", "ato" or "matching"')
+    target_risk: float | None = column("derived", "risk if everybody had the target", unit="share")
+    target_se: float | None = column("derived", "its standard error", unit="share")
+    target_lower: float | None = column("derived", "lower limit of its interval", unit="share")
+    target_upper: float | None = column("derived", "upper limit", unit="share")
+    comparator_risk: float | None = column(
+        "derived", "risk if everybody had the comparator", unit="share"
+    )
+    comparator_se: float | None = column("derived", "its standard error", unit="share")
+    comparator_lower: float | None = column("derived", "lower limit of its interval", unit="share")
+    comparator_upper: float | None = column("derived", "upper limit", unit="share")
+    difference: float | None = column(
+        "derived", "risk with the target minus risk with the comparator", unit="share"
+    )
+    difference_se: float | None = column("derived", "its standard error", unit="share")
+    difference_lower: float | None = column("derived", "lower limit of its interval", unit="share")
+    difference_upper: float | None = column("derived", "upper limit", unit="share")
+    difference_p: float | None = column("derived", "p value of no difference", unit="p")
+    ratio: float | None = column(
+        "derived", "risk with the target divided by risk with the comparator"
+    )
+    log_ratio_se: float | None = column("derived", "standard error of the logarithm of the ratio")
+    ratio_lower: float | None = column("derived", "lower limit of its interval")
+    ratio_upper: float | None = column("derived", "upper limit")
+    ratio_p: float | None = column("derived", "p value of a ratio of 1", unit="p")
+    interval: str = column("setting", 'how intervals were computed: "robust" or "bootstrap"')
+    interval_level: float = column("setting", "confidence level, such as 0.95")
+    target_at_risk: int | None = column("private", "people of the target group at risk then")
+    comparator_at_risk: int | None = column(
+        "private", "people of the comparator group at risk then"
+    )
+    target_outcomes: int | None = column(
+        "private", "people of the target group with the outcome by then"
+    )
+    comparator_outcomes: int | None = column(
+        "private", "people of the comparator group with the outcome by then"
+    )
+    suppressed: str = column("summary", SUPPRESSED, "")
+    blinded: bool = column("summary", "whether the risks are withheld", False)
+
+
+@row_class
 class CurveRow(OfRun, table="curves"):
     """A step of a curve: its value from a time on. Curves end when an arm has few people left."""
 
@@ -124,6 +180,42 @@ class CurveRow(OfRun, table="curves"):
     upper: float | None = column("derived", "upper limit")
     people: int | None = column("private", "people at risk in the smaller arm")
     events: int | None = column("private", "people of the arm with an event of this cause by then")
+
+
+@row_class
+class CurveTestRow(OfRun, table="curve_tests"):
+    """A test between the curves of both arms."""
+
+    adjusted: bool = column("id", "whether the weights of the adjustment apply")
+    test: str = column(
+        "id",
+        '"logrank": of equal hazards of the outcome, "gray": of equal incidences with competing '
+        'events, "max-combo": the largest of log-rank tests with weights of time',
+    )
+    reading: str = column(
+        "setting",
+        'as of estimates; "stratified": within matched sets or strata, "marginal": with the '
+        'weights of the adjustment, "pooled": without either',
+    )
+    statistic: float | None = column(
+        "effect",
+        "chi-square with one degree of freedom; of the max-combo test, the largest absolute "
+        "standardised score; none if completed data sets differ",
+    )
+    p: float | None = column(
+        "effect", "its p value; of several completed data sets, the median", unit="p"
+    )
+    rho: float | None = column(
+        "effect", "of the largest test of the max-combo test, the power of the survival"
+    )
+    gamma: float | None = column("effect", "the power of one minus the survival")
+    variance: str = column(
+        "setting",
+        '"counts": that of independent people, "robust": that of influences of people or matched '
+        "sets",
+    )
+    suppressed: str = column("summary", SUPPRESSED, "")
+    blinded: bool = column("summary", "whether the test is withheld", False)
 
 
 @row_class
@@ -146,6 +238,13 @@ class FollowUpRow(OfRun, table="follow_up"):
     arm: str = column("id", '"target" or "comparator"')
     share: float = column("id", "probability of the quantile: 0, 0.1, 0.25, 0.5, 0.75, 0.9 or 1")
     days: float | None = column("derived", "days at risk", unit="days")
+    entry_days: float | None = column(
+        "derived",
+        "the same quantile of the days after which people come under observation; none if all do "
+        "at the start",
+        None,
+        unit="days",
+    )
     potential_days: float | None = column(
         "derived",
         "the same quantile of the days until the end of follow-up if nobody had an event, by the "

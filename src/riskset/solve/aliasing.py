@@ -5,9 +5,10 @@ from numpy.typing import NDArray
 
 from riskset._messages import Note, Value
 from riskset._types import Features, Index, Matrix
+from riskset.model.risk_set_components import has_all_outcomes
 from riskset.solve.optimality import NewtonProblem
 
-__all__ = ["find_aliased", "listed", "pivots"]
+__all__ = ["constant_note", "find_aliased", "listed", "pivots"]
 
 SUSPECT_PIVOT = 1e-8
 """A column with less of its information left, given those before it, may repeat them."""
@@ -30,21 +31,9 @@ def find_aliased(
     names = problem.design.names
     aliased = ~problem.informative
     notes: list[Note] = []
-    if aliased.any():
+    if aliased.any() and not has_all_outcomes(problem.whole_loss):
         constant = tuple(names[j] for j in np.flatnonzero(aliased))
-        notes.append(
-            Note(
-                "constant",
-                constant,
-                "{names} constant{where} and cannot be estimated: coefficient 0.",
-                {
-                    "names": Value(
-                        "name", f"{listed(constant)} {'is' if len(constant) == 1 else 'are'}"
-                    ),
-                    "where": Value("name", " within every risk set"),
-                },
-            )
-        )
+        notes.append(constant_note(constant))
     free = np.flatnonzero((l1 == 0) & (l2 == 0) & problem.informative)
     if free.size < 2:
         return aliased, notes
@@ -74,6 +63,28 @@ def find_aliased(
         }
         found.append(Note(code, (*others, name), f"{{name}} {what} {{others}}{ending}", values))
     return aliased, notes + (found if len(found) <= MAX_SEPARATE_NOTES else _together(found))
+
+
+def not_estimable_note(problem: NewtonProblem, columns: Index) -> Note:
+    """Says that no column has anything to be estimated from."""
+    why = "no covariate varies within any risk set"
+    if has_all_outcomes(problem.whole_loss):
+        why = "all rows have the outcome"
+    names = tuple(problem.design.names[j] for j in columns)
+    return Note("not_estimable", names, f"{why}, so no coefficient can be estimated.")
+
+
+def constant_note(names: tuple[str, ...]) -> Note:
+    """Says that columns vary within no risk set."""
+    return Note(
+        "constant",
+        names,
+        "{names} constant{where} and cannot be estimated: coefficient 0.",
+        {
+            "names": Value("name", f"{listed(names)} {'is' if len(names) == 1 else 'are'}"),
+            "where": Value("name", " within every risk set"),
+        },
+    )
 
 
 def _together(found: list[Note]) -> list[Note]:

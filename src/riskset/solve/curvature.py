@@ -11,6 +11,7 @@ from riskset.kernels import descent_cpu
 from riskset.kernels.cuda.backend import Array
 from riskset.model.cox import Evaluation
 from riskset.model.curvature import affordable
+from riskset.solve.active_factor import ActiveFactor
 from riskset.solve.kept_curvature import KeptCurvature
 from riskset.solve.optimality import NewtonProblem
 from riskset.solve.row_space import RowSpace
@@ -82,6 +83,7 @@ class CurvatureModel:
         n, p = problem.design.n_rows, problem.design.n_features
         keeps = learns and p <= n and self._is_exact(np.arange(p))
         self.kept = KeptCurvature(n) if keeps else None
+        self.active = ActiveFactor()
         self._row_space: RowSpace | None = None
 
     def row_space(self, l1: Features, l2: Features) -> RowSpace | None:
@@ -98,6 +100,7 @@ class CurvatureModel:
         other = CurvatureModel(self.problem, self.each, learns=learns)
         other.columns, other.matrix = self.columns, self.matrix.copy()
         other.spread = self.spread.copy()
+        other.active, other._is_kept = self.active.copy(), self._is_kept
         other._is_coarse, other._work = self._is_coarse, self._work
         other._n_made = self._n_made
         if self.kept is not None and other.kept is not None:
@@ -132,16 +135,19 @@ class CurvatureModel:
         may be coarse. `nearest` names so many columns that may enter the working set next.
         """
         self.is_exact = self._is_exact(columns)
-        self._is_kept = False
-        if self.kept is not None and self.is_exact:
-            self._is_kept = True
+        was_kept, self._is_kept = self._is_kept, self.kept is not None and self.is_exact
+        if was_kept and not self._is_kept:
+            self.active.forget()
+        if self.kept is not None and self._is_kept:
             exact = functools.partial(self._exact, eta=eta, now=now)
             matrix, self.is_exact = self.kept.at(columns, residual, exact, nearest)
+            if self.is_exact:
+                self.active.forget()
             self._take(columns, matrix)
             return matrix
         suffices = self._suffices(columns, residual, target)
         if self.is_exact and self._is_renewed(columns) and not suffices:
-            self._take(columns, self._exact(columns, eta, now))
+            self._renew(columns, self._exact(columns, eta, now))
             self._taken_at = residual
             return self.matrix
         # With a good model a step of Newton's method more than halves the residual. With one that
@@ -154,9 +160,9 @@ class CurvatureModel:
             self.is_exact = self._is_exact(columns)
         if self._is_coarse or self._n_slow >= MAX_SLOW_STEPS or not self._extend(columns, eta, now):
             if self.is_exact:
-                self._take(columns, self._exact(columns, eta, now))
+                self._renew(columns, self._exact(columns, eta, now))
             else:
-                self._take(columns, self._sample(columns, eta, now, is_coarse=is_cold))
+                self._renew(columns, self._sample(columns, eta, now, is_coarse=is_cold))
             self._n_made += 1
             self._is_coarse = is_cold or self._is_soon_replaced(columns)
             self._n_slow = 0
@@ -186,6 +192,7 @@ class CurvatureModel:
             self.kept.learn(step, image, y, sy, sbs)
         else:
             descent_cpu.secant_update(self.matrix, y, image, sy, sbs)
+        self.active.learn(self.columns, y, image, sy, sbs)
 
     def _is_soon_replaced(self, columns: Index) -> bool:
         """Whether the next step has a sample of its own, because that saves passes over the rows.
@@ -247,6 +254,11 @@ class CurvatureModel:
 
     def _take(self, columns: Index, matrix: Matrix) -> None:
         self.columns, self.matrix = columns, matrix
+
+    def _renew(self, columns: Index, matrix: Matrix) -> None:
+        """As `_take`; the factor is of another matrix."""
+        self.active.forget()
+        self._take(columns, matrix)
 
     def _extend(self, columns: Index, eta: Rows | Array, now: object) -> bool:
         """Leave out columns and make room for a few new ones; False if too many are new."""

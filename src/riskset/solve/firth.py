@@ -14,6 +14,7 @@ import numpy as np
 import scipy.linalg as sla
 
 from riskset._messages import Note, Value
+from riskset._runtime import one_blas_thread
 from riskset._types import Features, Index, Matrix, Rows
 from riskset.data.design import Design
 from riskset.model.cox import Evaluation, Prepared
@@ -96,6 +97,7 @@ class FirthProblem:
         point = self._point(beta)
         return -np.inf if point is None else point.value
 
+    @one_blas_thread
     def maximum(
         self,
         start: Features,
@@ -191,22 +193,24 @@ def fit_by_firth(
         found = FirthMaximum(zero, loss.offset, point, point.log_likelihood, np.inf, 0, 1)
     beta = np.zeros(design.n_features)
     beta[columns] = found.beta
-    if columns.size == 0:
-        status, note = "not_estimable", Note(
-            "not_estimable", (), "no covariate varies within any risk set, so no coefficient can "
-            "be estimated.",
-        )  # fmt: skip
-        notes = [*notes, note]
+    if aliased.any() and not problem.informative.any():
+        status = "not_estimable"
+        notes = [*notes, aliasing.not_estimable_note(problem, np.flatnonzero(aliased))]
     elif found.residual <= tol:
         status = "converged"
     else:
         status = "max_iter"
+        text = "stopped after {n:step|steps} with relative KKT residual {kkt:.2g} > tol {tol:.2g}."
+        if np.isinf(found.residual):
+            text = (
+                "the fit cannot start: at coefficients of 0, the data hold next to no information "
+                "on some combination of the covariates."
+            )
         values = {
             "n": Value("things", found.n_iter),
             "kkt": Value("measure", found.residual),
             "tol": Value("setting", tol),
         }
-        text = "stopped after {n:step|steps} with relative KKT residual {kkt:.2g} > tol {tol:.2g}."
         notes = [*notes, Note("max_iter", (), text, values)]
     units = float(np.log(design.scale[columns]).sum())
     coef = beta / design.scale
@@ -219,7 +223,7 @@ def fit_by_firth(
         kkt_column=-1,
         log_likelihood=found.now.log_likelihood,
         null_log_likelihood=problem.null.log_likelihood,
-        objective=-(found.value + units),
+        objective=0.0 - (found.value + units),
         n_iter=found.n_iter,
         n_passes=found.n_passes,
         gradient=design.cross(found.now.residual, runtime=loss.runtime),

@@ -189,8 +189,8 @@ def _undecided(solution: Solution, design: Design, free: NDArray[np.bool_]) -> S
         "it could not be decided whether the estimate is finite: there is neither a proof that it "
         "is, nor a direction in which the likelihood keeps rising (separation). The numbers do not "
         "have the digits for either, or there are too many rows and unpenalised covariates to look "
-        "for one. Leave out covariates, those first that nearly repeat others, or add a penalty, "
-        "which always gives a finite estimate.",
+        "for one. Leave out covariates, those first that nearly repeat others{remedy}.",
+        {"remedy": Value("name", ", or add a penalty, which always gives a finite estimate")},
     )
     status = "undecided" if solution.status == "converged" else solution.status
     return replace(solution, status=status, notes=(*solution.notes, note))
@@ -221,8 +221,11 @@ def _at_infinity(
         names,
         f"the likelihood keeps rising as the {rising} to infinity (monotone likelihood, "
         f"separation): {found} infinite; the other coefficients and the log likelihood are their "
-        "limits. A penalty or a profile-likelihood interval helps.",
-        {"names": Value("name", listed)},
+        "limits. {remedy}.",
+        {
+            "names": Value("name", listed),
+            "remedy": Value("name", "A penalty or a profile-likelihood interval helps"),
+        },
     )
     known = np.flatnonzero(infinite | solution.aliased)
     return replace(

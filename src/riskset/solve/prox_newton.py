@@ -14,6 +14,7 @@ from riskset.data.working_columns import WorkingColumns
 from riskset.model.cox import Evaluation
 from riskset.model.curvature_product import MAX_PRODUCT_SPAN
 from riskset.model.loss import rounding_of
+from riskset.solve import aliasing
 from riskset.solve.conjugate import conjugate_step
 from riskset.solve.curvature import RIDGE_FACTOR, CurvatureModel, largest
 from riskset.solve.finiteness import ScoreAndInformation
@@ -359,7 +360,9 @@ class Minimisation:
         here = columns, self.eta, self.now, residual, target
         curvature = self.model.at(*here, is_cold=is_cold, nearest=self._nearest)
         self._remember(columns, curvature, gradient)
-        return curvature, *newton_step(known._replace(curvature=curvature), least)
+        return curvature, *newton_step(
+            known._replace(curvature=curvature), least, columns, self.model.active
+        )
 
     def _may_map(self, columns: Index | NDArray[np.bool_]) -> bool:
         """Whether steps need no matrix if working sets are large."""
@@ -466,14 +469,7 @@ class Minimisation:
         free = (self.l1 == 0) & (self.l2 == 0)
         if self.beta.size and free.any() and not problem.informative.any():
             status = "not_estimable"
-            notes = [
-                *notes,
-                Note(
-                    "not_estimable",
-                    tuple(problem.design.names[j] for j in np.flatnonzero(free)),
-                    "no covariate varies within any risk set, so no coefficient can be estimated.",
-                ),
-            ]
+            notes = [*notes, aliasing.not_estimable_note(problem, np.flatnonzero(free))]
         elif kkt <= self.tol:
             status = "converged"
         else:

@@ -3,11 +3,10 @@
 import math
 
 import numpy as np
-import scipy.linalg as sla
 
-from riskset._types import Features, NewtonQuadratic
-from riskset.kernels import active_set_cpu
+from riskset._types import Features, Index, NewtonQuadratic
 from riskset.kernels import descent_cpu as kernels
+from riskset.solve.active_factor import ActiveFactor
 
 __all__ = ["newton_step"]
 
@@ -18,20 +17,30 @@ SWEEP_COST = 60
 they take a twentieth of the multiplications of the factor of an active set, one at a time."""
 SWEEPS_AT_ONCE = 2
 """After so many sweeps their progress says whether those that are allowed will suffice."""
-MAX_MOVES = 100
-"""Moves of an active set before coordinate descent takes its turn."""
 MAX_ROUNDS = 20
 
 
-def newton_step(problem: NewtonQuadratic, tolerance: float) -> tuple[Features, Features]:
+def newton_step(
+    problem: NewtonQuadratic,
+    tolerance: float,
+    columns: Index | None = None,
+    kept: ActiveFactor | None = None,
+) -> tuple[Features, Features]:
     """Minimiser of a quadratic, and its image under B.
 
-    Coordinate descent finds which coordinates are not at zero; if it is slow, because columns are
-    correlated, the equations of those coordinates are solved at once.
+    `columns` (q,) are the columns of the design, for a factor that is `kept` from the step before
+    to the one after: with it, few coordinates change. Else coordinate descent finds which are not
+    at zero; if it is slow, because columns are correlated, the equations of those coordinates are
+    solved at once.
     """
     # Coordinate descent is fast where columns are hardly correlated, or where it is not known which
     # coordinates are off zero; else an active set is. In turns, each does its part.
     step, image = np.zeros((2, problem.beta.size))
+    if columns is None or kept is None:
+        columns, kept = np.arange(step.size), ActiveFactor()
+    if kept.goes_on(problem, columns, tolerance, step, image):
+        return step, image
+    step[:], image[:] = 0.0, 0.0
     n_free = int(np.count_nonzero((problem.beta != 0.0) | (problem.l1 == 0.0)))
     if n_free:
         most = n_free**2 // (SWEEP_COST * step.size)
@@ -43,7 +52,7 @@ def newton_step(problem: NewtonQuadratic, tolerance: float) -> tuple[Features, F
     if n_free:  # sweeps that do not suffice move too many coordinates off zero
         step[:], image[:] = 0.0, 0.0
     for _ in range(MAX_ROUNDS):
-        if _finish(problem, tolerance, step, image):
+        if kept.begin(problem, columns, tolerance, step, image):
             break
         if _descend(problem, tolerance, MAX_SWEEPS, step, image):
             break
@@ -78,22 +87,3 @@ def _descend_if_fast(
                 return False
         last = moved
     return False
-
-
-def _finish(problem: NewtonQuadratic, tolerance: float, step: Features, image: Features) -> bool:
-    """Go on from the coordinates that are off zero and inside the box; whether that is the end."""
-    curvature, _, beta, l1, l2, box = problem
-    free = np.flatnonzero(((beta + step != 0.0) | (l1 == 0.0)) & (np.abs(step) < box))
-    n = free.size
-    b = np.empty((n, n))
-    kernels.copy_block(curvature, free, b, np.arange(n))
-    b[np.diag_indices(n)] += l2[free]
-    lower, failed = sla.lapack.dpotrf(b.T, lower=1, clean=0, overwrite_a=1)
-    if failed or not np.isfinite(np.diag(lower)).all():
-        return False
-    capacity = min(n + MAX_MOVES, beta.size)
-    factor, active = np.empty((capacity, capacity)), np.empty(capacity, dtype=np.int64)
-    factor[:n, :n], active[:n] = lower.T, free
-    return active_set_cpu.minimise_active(
-        problem, tolerance, MAX_MOVES, active, n, factor, step, image
-    )

@@ -8,7 +8,7 @@ from riskset.results.folder import StudyResults
 from riskset.study.examples import example
 from riskset.study.execution import check_data, run
 from riskset.study.importing.specification import ImportedStudies, import_specification
-from riskset.study.specification import Study
+from riskset.study.specification.study_definition import Study
 
 __all__ = [
     "ImportedStudies",

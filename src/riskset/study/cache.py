@@ -24,7 +24,7 @@ from riskset._errors import InputError
 from riskset._messages import Note, Sentence
 from riskset._types import AnyArray
 from riskset._version import __version__
-from riskset.cohort.adjustment import Step
+from riskset.cohort.adjustments.adjustment import Step
 from riskset.data.documents import DAMAGED_ARCHIVE
 from riskset.data.writers import lock, replacing
 from riskset.results.columns import ResultRow
@@ -34,7 +34,7 @@ __all__ = ["SPILL", "ResultT", "StepCache", "StepResult", "digest"]
 FACTS = "facts"
 SPILL = "spill"
 """The folder for what the embedded database cannot hold in memory."""
-CONTENT = 12
+CONTENT = 13
 """Version of what steps store; a result of another version is computed again."""
 
 

@@ -15,16 +15,16 @@ from riskset.disclosure.people import share_data
 from riskset.results.folder import STUDY, StudyResults, write_results
 from riskset.results.rows import TABLES
 from riskset.study.cache import StepCache
-from riskset.study.cdm_opening import open_cdm
-from riskset.study.cdm_source import CdmSource
-from riskset.study.cohort_method_source import CohortMethodSource, open_files
-from riskset.study.data_sections import CdmData, CohortMethodFiles, TableData
 from riskset.study.narrative import study_document
 from riskset.study.result_rows import ResultRows
 from riskset.study.runner import StudyRunner
-from riskset.study.source import StudySource
-from riskset.study.specification import Study
-from riskset.study.table_source import TableSource
+from riskset.study.sources.cdm_opening import open_cdm
+from riskset.study.sources.cdm_source import CdmSource
+from riskset.study.sources.cohort_method_source import CohortMethodSource, open_files
+from riskset.study.sources.source import StudySource
+from riskset.study.sources.table_source import TableSource
+from riskset.study.specification.data_sections import CdmData, CohortMethodFiles, TableData
+from riskset.study.specification.study_definition import Study
 from riskset.warehouse.pull import PullProgress
 
 __all__ = ["check_data", "run"]

@@ -9,10 +9,21 @@ from riskset._errors import counted
 from riskset._settings import as_dict
 from riskset._time_units import DAYS_IN
 from riskset._version import __version__
-from riskset.cohort.settings import Trim, Weight
-from riskset.study.data_sections import CdmData, TableData
-from riskset.study.sections import Analysis, CdmOutcome, MatchSection, TableOutcome
-from riskset.study.specification import Study
+from riskset.cohort.adjustments.adjustment_settings import Trim, Weight
+from riskset.cohort.effects.effect_scale import COX_MODELS
+from riskset.cohort.effects.readings import readings_of
+from riskset.study.specification.data_sections import CdmData, Data, TableData
+from riskset.study.specification.exposure_sections import Exposure, TableStrategy
+from riskset.study.specification.outcome_sections import CdmOutcome, TableOutcome
+from riskset.study.specification.sections import (
+    Analysis,
+    MatchSection,
+    OutcomeModelSection,
+    PropensitySection,
+    TreatmentWeightSection,
+)
+from riskset.study.specification.study_definition import Study
+from riskset.study.steps.deviation_weights import interval_days
 
 __all__ = ["analysis_words", "study_document", "versions"]
 
@@ -22,6 +33,12 @@ ESTIMANDS = {
     "atu": "the average effect in people like those who received the comparator (ATU)",
     "ato": "the average effect in people who could have received either treatment (ATO)",
     "matching": "the average effect in people who could be matched (matching weights)",
+}
+CONTRASTS = {
+    "per-protocol": "the effect if all people had kept to the treatment of their group "
+    "(per-protocol effect)",
+    "intention-to-treat": "the effect of starting the treatment, whatever people did later "
+    "(intention-to-treat effect)",
 }
 WEIGHTS = {
     "ate": "ATE weights",
@@ -62,7 +79,7 @@ def study_document(
         described[f"{role}s"] = {
             name: {
                 "label": asked.exposures[name].label or name,
-                "description": asked.exposures[name].description,
+                "description": _exposure_words(asked.exposures[name], asked.data),
             }
             for name in names
         }
@@ -101,10 +118,33 @@ def study_document(
     }
 
 
+def _exposure_words(exposure: Exposure, data: Data) -> str:
+    """The description of an exposure, and what a strategy says."""
+    if not isinstance(exposure, TableStrategy) or not isinstance(data, TableData):
+        return exposure.description
+    what = f"start, as the column `{exposure.treated_at}` says"
+    until = "at any time"
+    if exposure.grace is not None:
+        until = f"within {exposure.grace:g} {data.time_unit} from the start of follow-up"
+    words = f"Strategy: {'' if exposure.starts else 'do not '}{what}, {until}."
+    if exposure.window is not None and exposure.grace is not None:
+        words += (
+            f" Those who started in the last {exposure.window:g} {data.time_unit} of this period "
+            "represent those who did not start."
+        )
+    return f"{_sentence(exposure.description)} {words}".strip()
+
+
+def _sentence(description: str) -> str:
+    """A description with a full stop."""
+    text = description.strip()
+    return text if not text or text.endswith((".", "!", "?")) else f"{text}."
+
+
 def _outcome_words(outcome: TableOutcome | CdmOutcome) -> str:
     """The description of an outcome, and how it differs from the analyses."""
-    text = outcome.description.strip()
-    parts = [text if text.endswith((".", "!", "?")) else f"{text}."] if text else []
+    text = _sentence(outcome.description)
+    parts = [text] if text else []
     if isinstance(outcome, CdmOutcome):
         if outcome.time_at_risk is not None:
             window = outcome.time_at_risk.words
@@ -150,13 +190,17 @@ def analysis_words(study: Study, analysis: Analysis) -> dict[str, str | None]:
         estimand = ESTIMANDS[bases[analysis.stratify.base]]
     elif analysis.weight is not None:
         estimand = ESTIMANDS[analysis.weight.estimand]
+    elif analysis.weight_treatments is not None:
+        estimand = _common_estimand(study, analysis.weight_treatments)
     return {
         "population": _population(study),
         **_follow_up(study, analysis),
+        "contrast": CONTRASTS.get(analysis.estimand or ""),
         "estimand": estimand,
         "propensity_score": _score(study, analysis),
-        "adjustment": _adjustment(analysis),
-        "model": _model(analysis),
+        "adjustment": _adjustment(study, analysis),
+        "deviations": _deviations(study, analysis),
+        "model": _model(study, analysis),
         "covariates": _covariates(analysis),
     }
 
@@ -166,8 +210,12 @@ def _population(study: Study) -> str:
     if not isinstance(asked.data, TableData):
         return "people who started the target or the comparator"
     text = "all people in the data who received the target or the comparator"
+    if asked.data.treatment is None:
+        text = "all people in the data, each of whom is in both groups, as a clone in each"
     if any(getattr(outcome, "prior", None) is not None for outcome in asked.outcomes.values()):
         text += ", except people who had the outcome before"
+    if asked.data.sampling_weight is not None:
+        text += "; each person stands for as many people of the population as its sampling weight"
     return text
 
 
@@ -178,6 +226,11 @@ def _follow_up(study: Study, analysis: Analysis) -> dict[str, str | None]:
         if data.time_unit != "days":
             one, days = data.time_unit.removesuffix("s"), DAYS_IN[data.time_unit]
             words = f"{data.time_unit} at risk as recorded in the data, a {one} being {days:g} days"
+        if any(getattr(one, "entry", None) for one in study.specification.outcomes.values()):
+            words += (
+                "; people who came under observation after the start of follow-up were at risk "
+                "only from then on (left truncation)"
+            )
         return {"time_at_risk": words, "washout": None}
     if not isinstance(data, CdmData):  # R has selected the people
         return {"time_at_risk": analysis.window().words, "washout": None}
@@ -195,7 +248,13 @@ def _score(study: Study, analysis: Analysis) -> str | None:
         return "supplied with the data"
     if settings is None:
         return None
-    model = "logistic regression of the treatment on the covariates"
+    return _regression(study, settings, "logistic regression of the treatment on the covariates")
+
+
+def _regression(study: Study, settings: PropensitySection, model: str) -> str:
+    """A model of the treatment, with its penalty."""
+    if getattr(study.specification.data, "sampling_weight", None) is not None:
+        model = f"{model}, with the sampling weights"
     if settings.penalty == "none":
         return f"{model}, by maximum likelihood"
     how = f"{model} with an {settings.penalty.upper()} penalty"
@@ -207,7 +266,7 @@ def _score(study: Study, analysis: Analysis) -> str | None:
     return f"{how} (strength {settings.strength:g})"
 
 
-def _adjustment(analysis: Analysis) -> str:
+def _adjustment(study: Study, analysis: Analysis) -> str:
     parts = []
     if analysis.trim is not None:
         rules, refit = analysis.trim.values(Trim), analysis.trim.refit
@@ -230,6 +289,8 @@ def _adjustment(analysis: Analysis) -> str:
         parts.append(f"{strata.k} strata by quantiles of the propensity score of {people}{within}")
     if analysis.weight is not None:
         parts.append(_weighting(analysis.weight))
+    if analysis.weight_treatments is not None:
+        parts.append(_common_weighting(study, analysis.weight_treatments))
     return "; ".join(parts) if parts else "none"
 
 
@@ -248,6 +309,26 @@ def _matching(match: MatchSection) -> str:
     return f"matched {own} on {scale}{replaced}{caliper}{within}"
 
 
+def _common_estimand(study: Study, given: TreatmentWeightSection) -> str:
+    if given.estimand != "att":
+        received = "any of the treatments" if given.estimand == "ato" else ""
+        words = ESTIMANDS[given.estimand]
+        return words.replace("either treatment", received) if received else words
+    name = study.specification.exposures[str(given.target)].label or str(given.target)
+    return f"the average effect in people like those who received {name}, in every comparison"
+
+
+def _common_weighting(study: Study, given: TreatmentWeightSection) -> str:
+    exposures = study.specification.exposures
+    names = [exposures[name].label or name for name in given.arms]
+    listed = f"{', '.join(names[:-1])} and {names[-1]}"
+    how = "entropy balancing"
+    if given.method == "score":
+        model = _regression(study, given, "multinomial logistic regression")
+        how = f"generalised propensity scores ({model})"
+    return f"weighted by {how} of {listed} ({WEIGHTS[given.estimand]}), the same in all comparisons"
+
+
 def _weighting(given: Weight) -> str:
     if given.uses_score:
         cut = "" if given.truncate is None else f", truncated at {given.truncate}"
@@ -261,28 +342,100 @@ def _weighting(given: Weight) -> str:
     )
 
 
+def _deviations(study: Study, analysis: Analysis) -> str | None:
+    """How people are followed until they deviate, and weighted."""
+    protocol, data = analysis.protocol, study.specification.data
+    if protocol is None:
+        return None
+    other = "the other" if analysis.weight_treatments is None else "another"
+    where = f"when their exposure ended or they started {other} treatment"
+    who = "people were censored when they deviated from their treatment"
+    if isinstance(data, TableData):
+        where = f"at the time in the column `{protocol.deviation}`"
+    if isinstance(data, TableData) and data.treatment is None:
+        who = (
+            "all people were in both groups, as a clone in each, and a clone was censored when it "
+            "deviated from the strategy of its group"
+        )
+        where = (
+            "strategies to start: at the end of the grace period without a start; strategies not "
+            "to start: at a start within the grace period, or at any start if there is none"
+        )
+    elif not isinstance(data, CdmData):
+        where = "when their exposure ended"
+    days = interval_days(protocol, data)
+    shape = "linear in time" if protocol.time_df == 1 else "without time"
+    if protocol.time_df > 1:
+        shape = f"with a natural cubic spline of time of {protocol.time_df} degrees of freedom"
+    models = f"logistic regressions of deviation in intervals of {days:g} days, {shape},"
+    if protocol.kind == "cox":
+        models = f"Cox regressions of the time of deviation in rows of at most {days:g} days"
+    named = ", ".join(protocol.baseline)
+    numerator = f" with {named} in the numerator" if named else ""
+    kind = f"stabilised weights{numerator}" if protocol.stabilise else "weights"
+    cut = ""
+    if protocol.truncate is not None:
+        low, high = protocol.truncate
+        cut = f", truncated at their percentiles {low:g} and {high:g}"
+    also = ". These weights are multiplied by those of the adjustment"
+    return (
+        f"{who} ({where}); those who "
+        f"stayed had {kind} by the inverse probability of staying, from {models} in each "
+        f"group{cut}{also if analysis.ways else ''}"
+    )
+
+
 def _plain(value: object) -> str:
     return " to ".join(f"{v:g}" for v in value) if isinstance(value, tuple) else f"{value:g}"
 
 
-def _model(analysis: Analysis) -> str:
+def _model(study: Study, analysis: Analysis) -> str:
     model = analysis.model
     others = (
         f"; additional models: {', '.join(MODELS[kind] for kind in model.also)}"
         if model.also
         else ""
     )
-    has_sets = analysis.has_sets
-    stratified = model.reading == "stratified" or (model.reading == "auto" and has_sets)
+    is_sampled = getattr(study.specification.data, "sampling_weight", None) is not None
+    kind = "matching" if analysis.match is not None else "stratification"
+    main, *_ = readings_of(model, kind if analysis.has_sets else None, is_sampled=is_sampled)
     sets = "matched set" if analysis.match is not None else "stratum"
-    how = f", stratified by {sets}" if stratified else ""
-    return f"{MODELS[model.model]}{how}{others}"
+    how = f", stratified by {sets}" if main == "stratified" else ""
+    return f"{MODELS[model.model]}{how}{_likelihood(model)}{others}"
+
+
+def _likelihood(model: OutcomeModelSection) -> str:
+    """What is special about the likelihood of Cox models."""
+    of = "" if model.model in COX_MODELS else " of the Cox models"
+    ties = {"breslow": "", "efron": f", with the ties{of} by Efron's method"}
+    ties["exact"] = f", with the exact conditional likelihood{of} of tied events"
+    firth = f", with Firth's penalised likelihood{of}, whose estimate is finite under separation"
+    return ties[model.ties] + firth * model.firth + _frailty(model, of)
+
+
+def _frailty(model: OutcomeModelSection, of: str) -> str:
+    """The random effects of clusters."""
+    if model.frailty is None:
+        return ""
+    kind = {"gamma": "gamma", "lognormal": "log-normal"}[model.frailty]
+    how = {"ml": "maximum likelihood", "reml": "restricted maximum likelihood"}
+    variance = f"estimated by {how[model.frailty_method]}"
+    if model.frailty_variance is not None:
+        variance = f"{model.frailty_variance:g}"
+    return (
+        f", with a {kind} frailty{of} that people with the same `{model.cluster}` share, whose "
+        f"variance is {variance}"
+    )
 
 
 def _covariates(analysis: Analysis) -> str | None:
+    held = ", ".join(f"{name} ({value:g})" for name, value in analysis.model.held.items())
+    text = f"the coefficients of these covariates were held at given log ratios: {held}"
+    words = text if held else None
     if analysis.model.covariates == "none":
-        return None
+        return words
     chosen = (
         "chosen by cross-validation" if analysis.model.strength is None else "of fixed strength"
     )
-    return f"all covariates, with an L1 penalty {chosen}; the treatment is not penalised"
+    free = f"all covariates, with an L1 penalty {chosen}; the treatment is not penalised"
+    return f"{free}; {words}" if words else free

@@ -12,9 +12,14 @@ from riskset.results.rows import (
     AdjustmentRow,
     AttritionRow,
     BalanceRow,
+    BiasBoundRow,
+    CensoringWeightRow,
     CharacteristicRow,
+    ConfounderRow,
+    CurveTestRow,
     DiagnosticRow,
     EstimateRow,
+    ModelledRiskRow,
     PreferenceRow,
     RemarkRow,
     RestrictedMeanRow,
@@ -23,21 +28,26 @@ from riskset.results.rows import (
     SubgroupBalanceRow,
     YearRow,
 )
-from riskset.study.adjustment_step import (
+from riskset.study.cache import StepCache
+from riskset.study.sources.source import StudySource
+from riskset.study.specification.exposure_sections import strategies_of
+from riskset.study.specification.keys import KEYS
+from riskset.study.specification.study_definition import Study
+from riskset.study.steps.adjustment_step import (
     AdjustmentStep,
     BalanceStep,
     balance_rows,
 )
-from riskset.study.cache import StepCache
-from riskset.study.description_step import DescriptionStep
-from riskset.study.estimate_run import AnalysisRuns, EstimateRun
-from riskset.study.estimate_step import EstimateStep
-from riskset.study.keys import KEYS
-from riskset.study.propensity_step import ScoreStep
-from riskset.study.restricted_mean_step import RestrictedMeanStep
-from riskset.study.source import StudySource
-from riskset.study.specification import Study
-from riskset.study.subgroup_balance import SubgroupBalanceStep
+from riskset.study.steps.bias_rows import bias_bound_rows, confounder_rows
+from riskset.study.steps.curve_test_step import CurveTestStep
+from riskset.study.steps.description_step import DescriptionStep
+from riskset.study.steps.deviation_step import CensoringWeightStep
+from riskset.study.steps.estimate_run import AnalysisRuns, EstimateRun
+from riskset.study.steps.estimate_step import EstimateStep
+from riskset.study.steps.modelled_risk_step import ModelledRiskStep
+from riskset.study.steps.propensity_step import ScoreStep
+from riskset.study.steps.restricted_mean_step import RestrictedMeanStep
+from riskset.study.steps.subgroup_balance import SubgroupBalanceStep
 
 __all__ = ["ResultRows"]
 
@@ -50,6 +60,7 @@ DESCRIPTIONS = {
     "follow_up_histogram": "bins",
     "follow_up_ends": "ends",
     "event_weeks": "weeks",
+    "deviations": "deviations",
 }
 OF_SCORES = {
     "ps_coefficients": "coefficients",
@@ -61,6 +72,8 @@ OF_MODELS = {
     "outcome_cross_validation": "tried",
     "likelihood_profiles": "profile",
     "effect_over_time": "over_time",
+    "time_effects": "time_effect",
+    "effect_at_times": "at_times",
 }
 """Tables -> the fields of the steps that have their rows."""
 
@@ -98,6 +111,8 @@ class ResultRows:
             return self._described(name)
         if name == "restricted_means":
             return self._restricted_means()
+        if name == "modelled_risks":
+            return self._modelled_risks()
         if name in OF_SCORES:
             return self._of_scores(OF_SCORES[name])
         if name in OF_MODELS:
@@ -112,8 +127,12 @@ class ResultRows:
             "subgroup_balance": self._subgroup_balance,
             "table1": self._characteristics,
             "estimates": self._estimates,
+            "curve_tests": self._curve_tests,
+            "censoring_weights": self._censoring_weights,
             "controls": lambda: self._of_analyses("controls"),
             "calibration": lambda: self._of_analyses("calibration"),
+            "unmeasured_confounding": self._confounders,
+            "bias_bounds": self._bias_bounds,
             "diagnostics": self._diagnostics,
             "calendar": self._calendar,
             "codes": self._source.codes,
@@ -128,6 +147,7 @@ class ResultRows:
         return self._cache.load(AdjustmentStep, key)
 
     def _of_runs(self) -> Iterator[RunRow]:
+        exposures = self._study.specification.exposures
         for run in self._runs:
             step = self._adjustment(run.adjustment)
             row = RunRow(
@@ -144,6 +164,8 @@ class ResultRows:
                 unblind=run.diagnostics.unblind,
                 unblind_for_evidence_synthesis=run.diagnostics.unblind_for_evidence_synthesis,
                 blinded=self._is_blinded(run),
+                cloned=strategies_of(exposures, run.comparison.target, run.comparison.comparator)
+                is not None,
             )
             yield row.changed(sentence_columns("reason", run.reason))
 
@@ -230,16 +252,38 @@ class ResultRows:
             for row in getattr(step, DESCRIPTIONS[table]):
                 yield row.changed(run.names | blinded)
 
+    def _curve_tests(self) -> Iterator[CurveTestRow]:
+        for run in self._runs:
+            if run.curve_tests is not None:
+                for row in self._cache.load(CurveTestStep, run.curve_tests).rows:
+                    yield row.changed({**run.names, "blinded": self._is_blinded(run)})
+
     def _restricted_means(self) -> Iterator[RestrictedMeanRow]:
         for run in self._runs:
             if run.restricted_means is not None:
                 for row in self._cache.load(RestrictedMeanStep, run.restricted_means).rows:
                     yield row.changed({**run.names, "blinded": self._is_blinded(run)})
+            if run.modelled_risks is not None:
+                for row in self._cache.load(ModelledRiskStep, run.modelled_risks).means:
+                    yield row.changed({**run.names, "blinded": self._is_blinded(run)})
+
+    def _modelled_risks(self) -> Iterator[ModelledRiskRow]:
+        for run in self._runs:
+            if run.modelled_risks is not None:
+                for row in self._cache.load(ModelledRiskStep, run.modelled_risks).risks:
+                    yield row.changed({**run.names, "blinded": self._is_blinded(run)})
 
     def _estimates(self) -> Iterator[EstimateRow]:
         for run in self._runs:
+            about = {**run.names, "contrast": run.analysis.estimand}
             for row in run.rows:
-                yield row.changed({**run.names, "blinded": self._is_blinded(run)})
+                yield row.changed({**about, "blinded": self._is_blinded(run)})
+
+    def _censoring_weights(self) -> Iterator[CensoringWeightRow]:
+        for run in self._runs:
+            if run.weights is not None and run.is_of_interest:
+                for row in self._cache.load(CensoringWeightStep, run.weights).rows:
+                    yield row.changed(run.names)
 
     def _of_analyses(self, field: str) -> Iterator[ResultRow]:
         for analysis in self._analyses:
@@ -247,6 +291,25 @@ class ResultRows:
             del names["outcome"]
             for row in getattr(analysis, field):
                 yield row.changed(names)
+
+    def _answers(self) -> Iterator[tuple[AnalysisRuns, EstimateRun, EstimateRow]]:
+        """The main estimates of outcomes of interest that are not withheld."""
+        for analysis in self._analyses:
+            for run in analysis.runs:
+                if run.is_of_interest and run.main is not None and not self._is_blinded(run):
+                    yield analysis, run, run.main
+
+    def _confounders(self) -> Iterator[ConfounderRow]:
+        asked = self._study.specification.unmeasured
+        for _, run, main in self._answers():
+            for row in confounder_rows(main, asked):
+                yield row.changed(run.names)
+
+    def _bias_bounds(self) -> Iterator[BiasBoundRow]:
+        level = self._study.specification.unmeasured.bias_level
+        for analysis, run, main in self._answers():
+            for row in bias_bound_rows(main, analysis.controls, level):
+                yield row.changed(run.names)
 
     def _diagnostics(self) -> Iterator[DiagnosticRow]:
         for run in self._runs:

@@ -9,38 +9,59 @@ from typing import TypeVar, cast
 from riskset._messages import Note, Sentence, Value
 from riskset._progress import ProgressBar
 from riskset._settings import as_dict
+from riskset.cohort.adjustments.adjustment import Adjustment
 from riskset.cohort.population import Population
+from riskset.cohort.settings import FRAILTY_SETTINGS
 from riskset.results.rows import EstimateRow
-from riskset.study.adjustment_step import AdjustmentStep, BalanceStep, adjust, balance_of
 from riskset.study.cache import StepCache
-from riskset.study.controls import calibrated
-from riskset.study.description_step import DescriptionStep, describe
-from riskset.study.estimate_run import AdjustedPeople, AnalysisRuns, EstimateRun
-from riskset.study.estimate_step import EstimateStep, crude, estimates, subgroup_estimates
-from riskset.study.pooled_runs import pool_estimates, pool_people
-from riskset.study.propensity_step import ScoreStep, fit_score, given_score
-from riskset.study.restricted_mean_step import (
-    RestrictedMeanStep,
-    interval_of_means,
-    restricted_means,
-)
-from riskset.study.sections import Analysis, Comparison
-from riskset.study.source import (
+from riskset.study.sources.source import (
     AnalysedOutcome,
     AnalysedPeople,
     Followed,
     StudySource,
     people_key,
 )
-from riskset.study.specification import Study
-from riskset.study.subgroup_balance import SubgroupBalanceStep, subgroup_balance
+from riskset.study.specification.sections import ADJUSTMENTS, Analysis, Comparison
+from riskset.study.specification.study_definition import Study
+from riskset.study.steps.adjustment_step import AdjustmentStep, BalanceStep, adjust, balance_of
+from riskset.study.steps.controls import calibrated
+from riskset.study.steps.curve_test_step import CurveTestStep, curve_tests
+from riskset.study.steps.description_step import DescriptionStep, describe
+from riskset.study.steps.deviation_step import (
+    CensoringWeightStep,
+    protocol_estimates,
+    protocol_subgroups,
+    weigh,
+)
+from riskset.study.steps.deviation_weights import (
+    WeightedRows,
+    followed_until_deviation,
+    interval_days,
+)
+from riskset.study.steps.estimate_run import AdjustedPeople, AnalysisRuns, EstimateRun
+from riskset.study.steps.estimate_step import EstimateStep, crude, estimates, subgroup_estimates
+from riskset.study.steps.modelled_risk_step import ModelledRiskStep, modelled_risks
+from riskset.study.steps.pooled_runs import pool_estimates, pool_people
+from riskset.study.steps.propensity_step import ScoreStep, fit_score, given_score
+from riskset.study.steps.restricted_mean_step import (
+    RestrictedMeanStep,
+    interval_of_means,
+    restricted_means,
+)
+from riskset.study.steps.subgroup_balance import SubgroupBalanceStep, subgroup_balance
+from riskset.study.steps.treatment_weight_step import (
+    TreatmentWeightStep,
+    weigh_treatments,
+    weighted_pair,
+)
 
 __all__ = ["StudyRunner"]
 
 PeopleT = TypeVar("PeopleT", bound=AnalysedPeople)
 RunT = TypeVar("RunT", bound=AdjustedPeople)
 
-ADJUSTMENTS = ("trim", "match", "stratify", "weight")
+OF_RISKS = ("risk_censoring", "risk_penalty", "risk_folds")
+"""Keys of a model that are of doubly robust estimates alone."""
 NO_ADJUSTMENT = dict.fromkeys(ADJUSTMENTS)
 
 
@@ -118,6 +139,9 @@ class StudyRunner:
         """One estimate, with all that it needs and all that describes it."""
         start = self._start(run)
         followed = self.source.follow(run.comparison, run.analysis, run.outcome_name)
+        if run.analysis.protocol is not None:
+            deviations = self.source.deviations(run.comparison, run.analysis, run.outcome_name)
+            followed = followed_until_deviation(followed, deviations)
         run.notes += [("cohort", note) for note in start.cohort.notes]
         run.notes += [("follow-up", note) for note in followed.notes]
         self._in_every_data_set(run, start, lambda one, own: self._outcome_of(one, own, followed))
@@ -133,20 +157,70 @@ class StudyRunner:
         if run.status == "ok" and run.is_of_interest:
             self._balance(run, people)
             self._balance_in_subgroups(run, people)
+        weighted = self._weigh(run, people)
         if run.is_of_interest and run.status != "empty":
             model, asked = run.analysis.model, self.study.specification
             times, unit = asked.risk_days, asked.time_unit
             key = [run.adjustment, followed.key, times, model.level, model.replicates, people.seed]
+            # Without weights, because their step failed, there are no adjusted curves.
+            rows = weighted if run.status == "ok" else None
+            of_weights = [run.weights, rows is None]
+            if run.analysis.protocol is not None and model.interval == "bootstrap":
+                of_weights.append("the intervals of risks are of a bootstrap")
             description = self.cache.get_or_compute(
-                DescriptionStep, run.what, [*key, unit], lambda: describe(people, times, unit)
+                DescriptionStep,
+                run.what,
+                [*key, unit, *of_weights],
+                lambda: describe(people, times, unit, rows),
             )
             run.description = description.key
             run.take(description)
-            self._restricted_means(run, people)
-        self._estimate(run, people)
+            self._curve_tests(run, people, rows)
+            self._restricted_means(run, people, rows)
+            self._modelled_risks(run, people)
+        self._estimate(run, people, weighted)
         return people.people.population
 
-    def _restricted_means(self, run: EstimateRun, people: AnalysedOutcome) -> None:
+    def _weigh(self, run: EstimateRun, people: AnalysedOutcome) -> WeightedRows | None:
+        """The weights for deviation of a per-protocol analysis."""
+        protocol = run.analysis.protocol
+        if protocol is None or run.status != "ok":
+            return None
+        of_score: list[str] = []
+        if run.ps is not None:
+            step = self.cache.load(ScoreStep, run.ps)
+            of_score = [row.covariate_id for row in step.coefficients]
+        every = interval_days(protocol, self.study.specification.data)
+        weighted = WeightedRows(people, protocol, every, of_score)
+        found = self.cache.get_or_compute(
+            CensoringWeightStep,
+            run.what,
+            [run.adjustment, people.followed.key, as_dict(protocol), every],
+            lambda: weigh(weighted),
+        )
+        run.weights = found.key
+        run.take(found)
+        return weighted
+
+    def _curve_tests(
+        self, run: EstimateRun, people: AnalysedOutcome, weighted: WeightedRows | None
+    ) -> None:
+        model = run.analysis.model
+        if not model.curve_tests:
+            return
+        how = [*model.curve_tests, model.reading, model.model]
+        step = self.cache.get_or_compute(
+            CurveTestStep,
+            run.what,
+            [run.adjustment, people.followed.key, how, run.weights, weighted is None],
+            functools.partial(curve_tests, people, weighted),
+        )
+        run.curve_tests = step.key
+        run.take(step)
+
+    def _restricted_means(
+        self, run: EstimateRun, people: AnalysedOutcome, weighted: WeightedRows | None
+    ) -> None:
         model, asked = run.analysis.model, self.study.specification
         horizons, unit = asked.horizon_days(run.analysis), asked.time_unit
         if not horizons:
@@ -154,13 +228,32 @@ class StudyRunner:
         interval = interval_of_means(model.interval)
         key = [run.adjustment, people.followed.key, horizons, unit, interval, model.level]
         key += [model.replicates, people.seed] if interval == "bootstrap" else []
+        key += [] if run.analysis.protocol is None else [run.weights, weighted is None]
         step = self.cache.get_or_compute(
             RestrictedMeanStep,
             run.what,
             key,
-            functools.partial(restricted_means, people, horizons, unit),
+            functools.partial(restricted_means, people, horizons, unit, weighted),
         )
         run.restricted_means = step.key
+        run.take(step)
+
+    def _modelled_risks(self, run: EstimateRun, people: AnalysedOutcome) -> None:
+        model, asked = run.analysis.model, self.study.specification
+        if run.status != "ok" or not (model.standardize or model.doubly_robust):
+            return
+        times = asked.days_of(model.standardize), asked.days_of(model.doubly_robust)
+        how = {name: getattr(model, name) for name in (*OF_RISKS, "model", "ties", "level")}
+        key = [run.adjustment, people.followed.key, *times, asked.time_unit, how, people.seed]
+        key.append(as_dict(run.analysis.tidy))
+        key.append([model.interval, model.replicates] if model.interval == "bootstrap" else None)
+        step = self.cache.get_or_compute(
+            ModelledRiskStep,
+            run.what,
+            key,
+            functools.partial(modelled_risks, people, *times, asked.time_unit),
+        )
+        run.modelled_risks = step.key
         run.take(step)
 
     def _start(self, run: AdjustedPeople) -> AnalysedPeople:
@@ -210,20 +303,48 @@ class StudyRunner:
         key.append(self.study.specification.definitions(within))
         if analysis.trim is not None and analysis.trim.refit:
             key += [as_dict(analysis.tidy), people.seed]
+        weighted = self._weighted_treatments(run, people, analysis)
+        if weighted is not None:
+            key.append(weighted[0].key)
         used = dataclasses.replace(people, analysis=analysis)
-        step = self.cache.get_or_compute(AdjustmentStep, run.what, key, lambda: adjust(used))
-        run.adjustment = step.key
+        step = self.cache.get_or_compute(
+            AdjustmentStep, run.what, key, lambda: adjust(used, weighted)
+        )
+        run.adjustment, run.pairwise_max = step.key, step.pairwise_max
         run.take(step)
         return dataclasses.replace(people, people=step.of(people.people.population))
 
+    def _weighted_treatments(
+        self, run: AdjustedPeople, people: AnalysedPeople, analysis: Analysis
+    ) -> tuple[TreatmentWeightStep, Adjustment] | None:
+        """The weights of several treatments, if there are any, and the comparison by them."""
+        section, of_arms = analysis.weight_treatments, people.cohort.arms
+        if section is None or of_arms is None:
+            return None
+        everybody = of_arms(section.arms)
+        key = [everybody.key, *map(as_dict, (section, analysis.tidy, analysis.balance))]
+        step = self.cache.get_or_resume(
+            TreatmentWeightStep,
+            f"{', '.join(section.arms)}, {run.analysis_name}{run.of_data_set}",
+            [*key, people.seed],
+            functools.partial(weigh_treatments, everybody, analysis, people.seed),
+        )
+        run.treatment_weights = step.key
+        run.take(step)
+        if step.weight is None:
+            return None
+        place = everybody.place
+        return step, weighted_pair(people.people, step, place, analysis, run.comparison)
+
     def _balance(self, run: AdjustedPeople, people: AnalysedPeople) -> None:
-        sections = self.study.specification.table1
-        settings = [as_dict(run.analysis.balance), [as_dict(section) for section in sections]]
+        asked = self.study.specification
+        sections, most_years = asked.table1, asked.report.year_lines
+        settings = [as_dict(run.analysis.balance), [as_dict(one) for one in sections], most_years]
         step = self.cache.get_or_compute(
             BalanceStep,
             run.what,
             [run.adjustment, *settings],
-            lambda: balance_of(people, sections),
+            lambda: balance_of(people, sections, most_years),
         )
         run.balance = dataclasses.replace(step, columns={})  # there may be many runs
         run.take(step)
@@ -241,17 +362,24 @@ class StudyRunner:
             )
             run.subgroup_balance[name] = step.key
 
-    def _estimate(self, run: EstimateRun, people: AnalysedOutcome) -> None:
+    def _estimate(
+        self, run: EstimateRun, people: AnalysedOutcome, weighted: WeightedRows | None
+    ) -> None:
         model, cohort, followed = as_dict(run.analysis.model), people.cohort, people.followed
-        del model["rmst"]  # it has a step of its own
+        for name in ("rmst", "standardize", "doubly_robust", "curve_tests", *OF_RISKS):
+            del model[name]  # they have steps of their own
         steps: list[EstimateStep] = []
+        cluster = run.analysis.model.cluster
+        clusters = [] if cluster is None else [self.study.specification.definitions([cluster])]
         if run.status != "empty":
-            plain = {name: model[name] for name in ("kind", "interval", "level", "ties")}
+            plain = {name: model[name] for name in ("kind", "interval", "level", "ties", "firth")}
             if model["interval"] == "bootstrap":
                 plain |= {"replicates": model["replicates"], "seed": people.seed}
+            if model["frailty"] is not None:
+                plain |= {name: model[name] for name in (*FRAILTY_SETTINGS, "cluster")}
             if model["kind"] == "finegray":
                 plain |= {"censoring_weights": model["censoring_weights"]}
-            key: list[object] = [cohort.base or cohort.key, followed.key, plain]
+            key: list[object] = [cohort.base or cohort.key, followed.key, plain, *clusters]
             compute = functools.partial(crude, people)
             steps.append(
                 self.cache.get_or_compute(
@@ -260,34 +388,49 @@ class StudyRunner:
             )
         if run.status == "ok":
             key = [run.adjustment, followed.key, model, as_dict(run.analysis.tidy), people.seed]
-            key.append(run.is_of_interest)
-            main = self.cache.get_or_resume(
-                EstimateStep,
-                run.what,
-                key,
-                functools.partial(estimates, people, run.is_of_interest),
-            )
+            key += [run.is_of_interest, *clusters]
+            unit = self.study.specification.time_unit
+            key.append(unit if run.analysis.model.time_effect is not None else None)
+            if weighted is None:
+                compute_main = functools.partial(estimates, people, run.is_of_interest, unit)
+                main = self.cache.get_or_resume(EstimateStep, run.what, key, compute_main)
+            else:
+                compute = functools.partial(
+                    protocol_estimates, people, run.is_of_interest, unit, weighted
+                )
+                main = self.cache.get_or_compute(
+                    EstimateStep, run.what, [*key, run.weights], compute
+                )
             run.estimate = main.key
             run.take(main)
             steps.insert(0, main)  # so that its rows have the numbers that it has given them
             if run.is_of_interest and main.rows:
-                for step in self._subgroups(run, people, main.rows[0], key):
+                key.append(run.weights)
+                for step in self._subgroups(run, people, main.rows[0], key, weighted):
                     steps.append(step)
                     run.take(step)
         rows = (row for step in steps for row in step.rows)
         run.rows = [dataclasses.replace(row, number=k) for k, row in enumerate(rows, start=1)]
 
     def _subgroups(
-        self, run: EstimateRun, people: AnalysedOutcome, main: EstimateRow, key: list[object]
+        self,
+        run: EstimateRun,
+        people: AnalysedOutcome,
+        main: EstimateRow,
+        key: list[object],
+        weighted: WeightedRows | None,
     ) -> Iterator[EstimateStep]:
         specification = self.study.specification
         for name, subgroup in specification.subgroups.items():
             column = subgroup.column
+            compute = functools.partial(subgroup_estimates, people, column, main)
+            if weighted is not None:
+                compute = functools.partial(protocol_subgroups, people, weighted, column)
             step = self.cache.get_or_compute(
                 EstimateStep,
                 run.what,
                 [*key, [column, specification.definitions([column])]],
-                functools.partial(subgroup_estimates, people, column, main),
+                compute,
                 step="subgroups",
             )
             rows = [dataclasses.replace(row, subgroup=name) for row in step.rows]

@@ -261,6 +261,21 @@ values <- list(
     terms <- paste(names(x), collapse = " + ")
     model <- stats::as.formula(paste("Surv(one, case) ~ strata(set) +", terms))
     function() stats::coef(survival::coxph(model, data, ties = "exact"))[1:2]
+  },
+  `frailty-gamma` = function(rows) {
+    x <- covariates(rows)
+    data <- cbind(x, time = rows$time, event = rows$event, hospital = rows$cluster)
+    Surv <- survival::Surv
+    frailty <- survival::frailty
+    terms <- paste(names(x), collapse = " + ")
+    right <- paste(terms, "+ frailty(hospital, eps = 1e-10)")
+    model <- stats::as.formula(paste("Surv(time, event) ~", right))
+    function() {
+      control <- survival::coxph.control(outer.max = 50)
+      fit <- survival::coxph(model, data, ties = "breslow", control = control)
+      tried <- fit$history[[1]]$history
+      c(stats::coef(fit)[1:2], tried[nrow(tried), 1])
+    }
   }
 )
 

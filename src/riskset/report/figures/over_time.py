@@ -7,10 +7,20 @@ from riskset._ticks import log_ticks, nice_ticks, ratio_ticks
 from riskset._time_units import DAYS_IN, TimeUnit
 from riskset.report.axes import AxisScale, bottom_axis, key, left_axis, legend, mark_of
 from riskset.report.markup import Markup, join
-from riskset.report.svg import LEFT, RIGHT, DrawnFigure, box, circle, line, step
+from riskset.report.svg import (
+    LEFT,
+    RIGHT,
+    DrawnFigure,
+    box,
+    circle,
+    line,
+    polygon,
+    polyline,
+    step,
+)
 from riskset.report.translations import Translations
 
-__all__ = ["log_log_figure", "over_time_figure"]
+__all__ = ["log_log_figure", "over_time_figure", "time_effect_figure"]
 
 TOP, BOTTOM = 56.0, 320.0
 MARKS = 6
@@ -78,4 +88,33 @@ def over_time_figure(
         (interval, say("over_time.key")),
         (line(-18, 0, 18, 0, "dash"), say("over_time.line")),
     ]
+    return DrawnFigure(BOTTOM + 50, join(*parts, key(items)[0]))
+
+
+def time_effect_figure(
+    times: Sequence[Mapping[str, float]], constant: float, say: Translations, unit: TimeUnit
+) -> DrawnFigure:
+    """Hazard ratios at times, joined, with a band of their limits; a line for the constant."""
+    ratios = [row[key] for row in times for key in ("hr", "hr_lower", "hr_upper")]
+    ratio = ratio_ticks([*ratios, constant])
+    x = AxisScale(times[0]["time"] / 1.1, times[-1]["time"] * 1.1, is_log=True)
+    y = AxisScale(ratio[0], ratio[-1], BOTTOM, TOP, is_log=True)
+    at = [x(row["time"]) for row in times]
+    hr, low, high = ([y(row[key]) for row in times] for key in ("hr", "hr_lower", "hr_upper"))
+    outline = [*zip(at, high, strict=True), *zip(at[::-1], low[::-1], strict=True)]
+    points = list(zip(at, hr, strict=True))
+    parts: list[Markup] = [
+        left_axis(y, x, ratio, say("forest.axis")),
+        _time(x, say),
+        line(LEFT, y(1), RIGHT, y(1), "axis"),
+        polygon(outline, "region"),
+        polyline(points, "t"),
+        *(circle(a, b, 4.0, "tmark") for a, b in points),
+    ]
+    if math.isfinite(constant):
+        parts.append(line(LEFT, y(constant), RIGHT, y(constant), "dash"))
+    curve = join(
+        box(-18, -7, 36, 15, "region"), line(-18, 0, 18, 0, "t"), circle(0, 0, 4.0, "tmark")
+    )
+    items = [(curve, say("time_effect.key")), (line(-18, 0, 18, 0, "dash"), say("over_time.line"))]
     return DrawnFigure(BOTTOM + 50, join(*parts, key(items)[0]))

@@ -28,6 +28,7 @@ SUMMARY = (
     "n_covariates", "before_max", "before_worst", "before_above", "after_max", "after_worst",
     "after_above", "after_min_p", "generalisability_of", "generalisability_max", "threshold", "sd",
     "target_rows", "comparator_rows", "target_effective", "comparator_effective", "estimand",
+    "pairwise_max", "pairwise_worst", "pairwise_between",
 )  # fmt: skip
 OF_SHARED = ("n_covariates", "after_max", "after_worst", "after_above", "threshold")
 
@@ -112,6 +113,15 @@ def render(page: Page, content: Facts) -> Markup:
     if summary is None or summary["n_covariates"] is None:
         return page.section("balance", page.paragraph("balance.none"))
     parts = [_words(page, summary), _shared_words(page, content["shared"])]
+    if summary["pairwise_worst"] is not None:
+        parts.append(
+            page.paragraph(
+                "balance.pairwise",
+                size=page.shown(summary, "pairwise_max", significant),
+                worst=summary["pairwise_worst"],
+                between=summary["pairwise_between"],
+            )
+        )
     if hidden["n"]:
         parts.append(
             page.paragraph(
@@ -153,8 +163,8 @@ def _words(page: Page, summary: Facts) -> Markup:
         "balance.effective" if is_weighted else "balance.sizes",
         target=say.count("person", summary["target_rows"]),
         comparator=say.count("person", summary["comparator_rows"]),
-        target_effective=significant(summary["target_effective"], 4),
-        comparator_effective=significant(summary["comparator_effective"], 4),
+        target_effective=whole(summary["target_effective"]),
+        comparator_effective=whole(summary["comparator_effective"]),
     )
     main, other = ("before", "current") if summary["sd"] == "before" else ("current", "before")
     definition = page.paragraph(
@@ -196,17 +206,20 @@ def _figure(page: Page, content: Facts) -> Markup:
 
 
 def _table(page: Page, name: str, rows: list[ReportRow]) -> Markup:
-    columns = page.columns(BalanceRow, "name")
+    columns, hides_ks = page.columns(BalanceRow, "name"), False
     for side in ("before", "after"):
         names = [f"{side}_mean_target", f"{side}_mean_comparator", f"{side}_smd"]
         if side == "after":
             names.append("after_smd_current_sd")
         beyond = [f"{side}_variance_ratio", f"{side}_ks"]
-        names += [key for key in beyond if any(row[key] is not None for row in rows)]
+        said = [key for key in beyond if any(row[key] is not None for row in rows)]
+        names += said
+        hides_ks |= any(f"{side}_ks" in said and f"{side}_ks" in row["suppressed"] for row in rows)
         columns += page.columns(BalanceRow, *names, group=page.say(f"side.{side}"))
     return join(
         page.heading(page.say(f"balance.{name}"), name.replace("_", "-")),
         page.table(name, page.say(f"balance.{name}_caption", n=len(rows)), columns, rows),
+        page.paragraph("balance.hidden_ks", "note") if hides_ks else None,
     )
 
 

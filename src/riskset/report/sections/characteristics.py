@@ -10,7 +10,7 @@ from riskset.tables.cells import count, count_with_share, fixed, mean_with_sd, m
 
 __all__ = ["collect", "render"]
 
-NOT_SHOWN = ("adjustment", "number", "item", "covariate_id", "suppressed")
+NOT_SHOWN = ("adjustment", "number", "item", "covariate_id", "joined", "suppressed")
 INDENTED = ("level", "missing")
 OVERALL = "overall"
 INDENT = "\N{EM SPACE}"
@@ -26,7 +26,12 @@ def collect(part: ReportPart) -> dict[str, Any]:
     if not has_overall:
         names = [name for name in names if f"_{OVERALL}" not in name]
     lines = [record(row, names) for row in ordered]
-    return {"has_overall": has_overall, "tables": {"table1": lines}}
+    is_sampled = part.adjustment is not None and bool(part.adjustment.sampled)
+    return {
+        "has_overall": has_overall,
+        "weighted": "sampled" if is_sampled else "weighted",
+        "tables": {"table1": lines},
+    }
 
 
 def render(page: Page, content: Facts) -> Markup:
@@ -60,7 +65,9 @@ def render(page: Page, content: Facts) -> Markup:
     return page.section(
         "characteristics",
         page.paragraph("characteristics.words", "note"),
-        page.paragraph("characteristics.weighted", "note") if "effective" in kinds else None,
+        page.paragraph(f"characteristics.{content['weighted']}", "note")
+        if "effective" in kinds
+        else None,
         page.paragraph("characteristics.missing", "note") if "missing" in kinds else None,
         page.table(
             "table1",

@@ -8,15 +8,16 @@ from riskset.disclosure.rows import ARMS
 from riskset.report.figures.curves import ends_of, risk_curves, time_axis
 from riskset.report.figures.lines import weeks_figure
 from riskset.report.markup import Markup
-from riskset.report.number_format import differs, percent, significant, whole
+from riskset.report.number_format import differs, p_with_sign, percent, significant, whole
 from riskset.report.page import Facts, Page, ReportRow, TableColumn
-from riskset.report.source import ReportPart, masks
+from riskset.report.source import ReportPart, masks, record
 from riskset.report.svg import thin
-from riskset.results.rows import AtRiskRow, CurveRow, WeekRow
+from riskset.results.rows import AtRiskRow, CurveRow, CurveTestRow, WeekRow
 
 __all__ = ["collect", "render"]
 
 MOST_TICKS = 8
+OF_TEST = ("adjusted", "test", "reading", "statistic", "p")
 MOST_HIDDEN = 0.25
 """Of the weeks with outcomes of an arm, if they are to be drawn."""
 
@@ -41,10 +42,17 @@ def collect(part: ReportPart) -> dict[str, Any]:
         "tables": {
             "at_risk": _at_ticks(at_risk, times),
             "risks": _values_at(content, times, shown),
+            "tests": _shown_tests(part.read(CurveTestRow)),
             "weeks": _until_last_outcome(weeks),
         },
         "weeks_hidden": any(_is_mostly_hidden(weeks, arm) for arm in ARMS),
     }
+
+
+def _shown_tests(tests: list[CurveTestRow]) -> list[ReportRow]:
+    """Tests that are not withheld; those before adjustment come first, as in other tables."""
+    order = sorted(tests, key=lambda row: row.adjusted)
+    return [record(row, OF_TEST) for row in order if not row.blinded]
 
 
 def _curves(rows: list[CurveRow], shown: str) -> list[ReportRow]:
@@ -158,6 +166,7 @@ def render(page: Page, content: Facts) -> Markup:
     return page.section(
         "curves",
         _risks(page, content) if content["curves"] else page.paragraph("curves.none"),
+        _tests(page, content["tables"]["tests"]) if content["curves"] else None,
         page.paragraph("weeks.hidden", "note", n=page.min_cell_count)
         if content["weeks_hidden"]
         else _weeks_figure(page, content["tables"]["weeks"]),
@@ -190,6 +199,7 @@ def _risks(page: Page, content: Facts) -> Markup:
         more.append(say("curves.caption_axis"))
     if any(not c["adjusted"] for c in content["curves"]):
         more.append(say("curves.caption_crude"))
+    more += _p_values(page, tables["tests"])
     more.append(say("curves.caption_end", n=page.min_cell_count))
     columns = [TableColumn(say("axis.time"), ("time",), page.time, False)]
     for arm, label in page.arms.items():
@@ -205,6 +215,31 @@ def _risks(page: Page, content: Facts) -> Markup:
         text=say("curves.incidence" if len(panels) > 1 else f"{group}.method"),
         at_end=_at_end(page, tables["risks"], shown),
     )
+
+
+def _p_values(page: Page, tests: list[ReportRow]) -> list[str]:
+    """A sentence with the p values of the adjusted curves, as far as they are known."""
+    known = []
+    for row in tests:
+        if row["adjusted"] and row["p"] is not None:
+            test, p = page.say.label("curve_tests", row["test"]), p_with_sign(row["p"])
+            known.append(page.say("curves.p", test=test, p=p))
+    return [page.say("curves.caption_tests", tests=page.say.listed(known))] if known else []
+
+
+def _tests(page: Page, tests: list[ReportRow]) -> Markup | None:
+    """All tests, before and after adjustment."""
+    if not tests:
+        return None
+    say = page.say
+    columns = [
+        TableColumn.text(say("curve_tests.test"), "test", lambda v: say.label("curve_tests", v)),
+        TableColumn.text(say("curve_tests.reading"), "reading", lambda v: say.label("reading", v)),
+        *page.columns(CurveTestRow, "statistic", "p", statistic="curve_tests.statistic"),
+    ]
+    sides = {True: say("side.after"), False: say("side.before")}
+    shown = [row | {"side": sides[row["adjusted"]]} for row in tests]
+    return page.table("tests", say("curve_tests.table"), columns, shown, sections="side")
 
 
 def _numbers(page: Page, rows: list[ReportRow]) -> list[tuple[str, list[str]]]:

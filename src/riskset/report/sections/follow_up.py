@@ -20,14 +20,20 @@ MEDIAN = 0.5
 def collect(part: ReportPart) -> dict[str, Any]:
     """Quantiles, bins and reasons."""
     quantiles: dict[str, ReportRow] = {}
+    entries: dict[str, ReportRow] = {}
     for row in part.read(FollowUpRow):
         of_arm = quantiles.setdefault(row.arm, {"arm": row.arm})
         of_arm[f"q{round(100 * row.share)}"] = row.days
+        if row.entry_days is not None:
+            entries.setdefault(row.arm, {"arm": row.arm})[f"q{round(100 * row.share)}"] = (
+                row.entry_days
+            )
         if row.share == MEDIAN:
             of_arm["potential"] = row.potential_days
     return {
         "tables": {
             "quantiles": [quantiles[arm] for arm in ARMS if arm in quantiles],
+            "entries": [entries[arm] for arm in ARMS if arm in entries],
             "ends": _ends(part.read(FollowUpEndRow)),
             "histogram": _shares(part.read(FollowUpBinRow)),
         }
@@ -65,6 +71,7 @@ def render(page: Page, content: Facts) -> Markup:
         page.paragraph("follow_up.words", words=words) if words else None,
         _histogram(page, tables["histogram"], tables["quantiles"]) if has_bins else None,
         _quantiles(page, tables["quantiles"]) if tables["quantiles"] else None,
+        _quantiles(page, tables["entries"], "entries") if tables["entries"] else None,
         _potential(page, tables["quantiles"]),
         _reasons(page, tables["ends"]) if tables["ends"] else None,
         None if any(tables.values()) else page.paragraph("follow_up.none"),
@@ -107,7 +114,8 @@ def _potential(page: Page, rows: list[ReportRow]) -> Markup | None:
     )
 
 
-def _quantiles(page: Page, rows: list[ReportRow]) -> Markup:
+def _quantiles(page: Page, rows: list[ReportRow], name: str = "quantiles") -> Markup:
+    """Quantiles of days at risk, or of the days after which people come under observation."""
     # The minimum and the maximum are never shared.
     known = {key for row in rows for key, time in row.items() if time is not None}
     columns = [page.arm_column()]
@@ -115,7 +123,7 @@ def _quantiles(page: Page, rows: list[ReportRow]) -> Markup:
         if key not in ("arm", "potential") and key in known:
             title = page.say.label("quantile", key)
             columns.append(TableColumn(title, (key,), page.time))
-    return page.table("quantiles", page.say("follow_up.quantiles"), columns, rows)
+    return page.table(name, page.say(f"follow_up.{name}"), columns, rows)
 
 
 def _reasons(page: Page, rows: list[ReportRow]) -> Markup:

@@ -3,7 +3,7 @@
 import math
 from typing import Any
 
-from riskset.cohort.effect_scale import scale_of
+from riskset.cohort.effects.effect_scale import scale_of
 from riskset.disclosure.rows import ARMS
 from riskset.report.markup import Markup, join, spans_as_code, tag
 from riskset.report.number_format import (
@@ -59,14 +59,16 @@ def collect(part: ReportPart) -> dict[str, Any]:
     keys = (
         "status", "hr", "hr_lower", "hr_upper", "interval_level", "calibrated_hr",
         "calibrated_hr_lower", "calibrated_hr_upper", "p", "target_persons", "comparator_persons",
-        "target_outcomes", "comparator_outcomes", "note", "model", "n_covariates",
+        "target_outcomes", "comparator_outcomes", "note", "model", "n_covariates", "contrast",
     )  # fmt: skip
     where = {name: main[name] for name in ("target", "comparator", "analysis")}
     calibration = first(part.source.read(CalibrationRow, **where))
+    is_hazard = scale_of([] if estimate is None else [estimate.model]) == "hazard"
     return {
         "balance_alpha": (part.analysis["settings"].get("balance") or {}).get("alpha"),
         "is_blind": part.source.blind or part.source.study["blind"],
         "adjustment": main.adjustment_kind,
+        "has_strategies": main.cloned,
         "estimate": estimate and record(estimate, keys) | {"suppressed": masks(estimate)},
         "controls": calibration.n_negative if calibration else 0,
         "has_controls": any(
@@ -77,6 +79,7 @@ def collect(part: ReportPart) -> dict[str, Any]:
             "diagnostics": [
                 record(check, ("name", "value", "limit", "verdict")) | {"suppressed": _masks(check)}
                 for check in part.read(DiagnosticRow)
+                if is_hazard or check.name != "proportional_hazards"
             ]
         },
     }
@@ -131,10 +134,13 @@ def _estimate(page: Page, content: Facts, row: Facts) -> list[str]:
     if row["model"] == "finegray":
         hazard = say("word.subdistribution")
     is_calibrated = row["calibrated_hr"] is not None
+    adjusted = "adjusted" if is_adjusted else "unadjusted"
+    if row["contrast"] == "per-protocol":
+        adjusted = "strategies" if content["has_strategies"] else f"per_protocol_{adjusted}"
     parts = [
         say(
             "finding.calibrated_ratio" if is_calibrated else "finding.ratio",
-            start=say("finding.adjusted" if is_adjusted else "finding.unadjusted"),
+            start=say(f"finding.{adjusted}"),
             hazard=hazard,
             level=short_percent(row["interval_level"]),
             hr=significant(row["hr"]),

@@ -6,14 +6,14 @@ from dataclasses import replace
 from typing import Any
 
 from riskset._time_units import DAYS_A_YEAR
-from riskset.cohort.effect_scale import scale_of
+from riskset.cohort.effects.effect_scale import scale_of
 from riskset.disclosure.arms import E_VALUES
 from riskset.disclosure.rows import ARMS
 from riskset.report.figures.forest import ForestRow, forest
 from riskset.report.markup import Markup, join
 from riskset.report.number_format import MISSING, capital, interval, percent, significant, whole
 from riskset.report.page import Facts, Page, ReportRow, TableColumn
-from riskset.report.sections import restricted_means
+from riskset.report.sections import modelled_risks, restricted_means
 from riskset.report.source import ReportPart, masks, record
 from riskset.results.column_groups import ArmColumns
 from riskset.results.rows import ArmRow, EstimateRow, RiskRow
@@ -21,7 +21,7 @@ from riskset.results.rows import ArmRow, EstimateRow, RiskRow
 __all__ = ["collect", "forest_rows", "render"]
 
 NUMBERS = (
-    "role", "model", "reading", "subgroup", "level", "interaction_p", "status", "note",
+    "role", "contrast", "model", "reading", "subgroup", "level", "interaction_p", "status", "note",
     "hr", "hr_lower", "hr_upper", "se", "p", "interval", "calibrated_hr", "calibrated_hr_lower",
     "calibrated_hr_upper", "calibrated_se", "calibrated_p", "mdrr", "expected_se", "blinded",
     "target_outcomes", "comparator_outcomes", "target_exposures", "comparator_exposures",
@@ -55,6 +55,7 @@ def collect(part: ReportPart) -> dict[str, Any]:
             "risks": [_risk(row) for row in part.read(RiskRow)],
         },
         "mdrr": main and main.mdrr,
+        "modelled_risks": modelled_risks.collect(part),
         "restricted_means": restricted_means.collect(part),
         "e_value": main and {name: main[name] for name in E_VALUES},
         "three": [
@@ -89,6 +90,9 @@ def _estimates(part: ReportPart) -> list[ReportRow]:
         is_main_run = run is part.main
         analysis = source.label("analyses", run.analysis)
         other = f"{source.say('result.other_analysis')}: {analysis}"
+        contrast = source.study["analyses"][run.analysis]["settings"].get("estimand")
+        if contrast is not None:
+            other = f"{other} ({source.say.label('contrast', contrast)})"
         estimates = sorted(part.read(EstimateRow, run), key=lambda row: row.number)
         levels: dict[str | None, set[str]] = {}
         for row in estimates:
@@ -171,6 +175,7 @@ def render(page: Page, content: Facts) -> Markup:
         *_e_value(page, content["e_value"]),
         _detectable(page, content["mdrr"]),
         _risks_table(page, tables["risks"]),
+        modelled_risks.render(page.under("modelled_risks"), content["modelled_risks"]),
         restricted_means.render(page.under("restricted_means"), content["restricted_means"]),
     )
 
@@ -181,7 +186,7 @@ def _rates_table(page: Page, rows: list[ReportRow]) -> Markup:
         return page.paragraph("result.no_rates")
     competing = ["competing"] if page.about["has_competing"] else []
     names = ["persons", "outcomes", *competing, "rate"]
-    if any(row["weighted_rate"] != row["rate"] for row in rows if row["side"] == "after"):
+    if any(row["weighted_rate"] != row["rate"] for row in rows):
         names.append("weighted_rate")
     columns = [
         TableColumn.text(say("column.arm"), "label"),

@@ -10,13 +10,19 @@ from riskset.report.markup import Markup, spans_as_code, tag
 from riskset.report.number_format import capital, short
 from riskset.report.page import Facts, Page
 from riskset.report.source import ReportPart, ReportSource
-from riskset.results.rows import RemarkRow, RestrictedMeanRow
+from riskset.results.rows import (
+    CurveTestRow,
+    ModelledRiskRow,
+    RemarkRow,
+    RestrictedMeanRow,
+    TimeEffectRow,
+)
 
 __all__ = ["collect", "render"]
 
 SENTENCES = (
-    "population", "washout", "time_at_risk", "estimand", "propensity_score", "adjustment", "model",
-    "covariates",
+    "population", "washout", "time_at_risk", "contrast", "estimand", "propensity_score",
+    "adjustment", "deviations", "model", "covariates",
 )  # fmt: skip
 
 
@@ -27,7 +33,10 @@ def collect(part: ReportPart) -> dict[str, Any]:
         "sentences": {key: words[key] for key in SENTENCES if words.get(key)},
         "sensitivity": [source.label("analyses", run.analysis) for run in part.runs[1:]],
         "data": {key: source.study["data"].get(key) for key in ("name", "start", "end")},
+        "curve_tests": _curve_tests(part),
+        "time_effect": next((row.function for row in part.read(TimeEffectRow)), None),
         "restricted_means": _restricted_means(part),
+        "modelled_risks": _modelled_risks(part),
         "missing": _missing(source),
         "imputation": _imputation(source.study),
         "is_blind": source.study["blind"],
@@ -36,13 +45,32 @@ def collect(part: ReportPart) -> dict[str, Any]:
     }
 
 
+def _curve_tests(part: ReportPart) -> dict[str, list[str]]:
+    """The tests between adjusted curves by how they are adjusted."""
+    found: dict[str, list[str]] = {}
+    for row in part.read(CurveTestRow, adjusted=True):
+        found.setdefault(f"{row.reading}_{row.variance}", []).append(row.test)
+    return found
+
+
 def _restricted_means(part: ReportPart) -> dict[str, Any] | None:
     """The horizons and the kind of the intervals of restricted means, if there are any."""
-    rows = part.read(RestrictedMeanRow, adjusted=True)
+    rows = part.read(RestrictedMeanRow, adjusted=True, reading="marginal")
     if not rows:
         return None
     times = list(dict.fromkeys(row.time for row in rows))
     return {"times": times, "interval": rows[0].interval}
+
+
+def _modelled_risks(part: ReportPart) -> list[dict[str, Any]]:
+    """Of each kind of estimates by outcome models: times, models, population and intervals."""
+    found: dict[str, dict[str, Any]] = {}
+    for row in part.read(ModelledRiskRow):
+        own = {name: row[name] for name in ("reading", "model", "estimand", "interval")}
+        found.setdefault(row.reading, own | {"times": []})["times"].append(row.time)
+    settings = part.analysis["settings"].get("model") or {}
+    own = {name: settings.get(f"risk_{name}") for name in ("censoring", "penalty", "folds")}
+    return [one | own for one in found.values()]
 
 
 def _imputation(study: Mapping[str, Any]) -> dict[str, Any]:
@@ -75,6 +103,26 @@ def _balance(part: ReportPart) -> dict[str, Any] | None:
     return {"threshold": adjustment.threshold, "alpha": alpha}
 
 
+def _of_modelled_risks(page: Page, content: list[Facts]) -> list[str]:
+    say, parts = page.say, []
+    for one in content:
+        parts.append(
+            say(
+                f"methods.modelled_{one['reading']}",
+                times=say.listed([page.duration(time) for time in one["times"]]),
+                model=say.label("model", one["model"]),
+                population=say(f"methods.population_{one['estimand']}"),
+                interval=say(f"methods.modelled_{one['interval']}_{one['reading']}"),
+                censoring=say(f"methods.modelled_censoring_{one['censoring']}"),
+            )
+        )
+        if one["reading"] == "doubly_robust" and one["penalty"] not in (None, "none"):
+            parts.append(say("methods.modelled_penalty", penalty=one["penalty"].upper()))
+        if one["reading"] == "doubly_robust" and one["folds"] is not None:
+            parts.append(say("methods.modelled_folds", folds=one["folds"]))
+    return parts
+
+
 def render(page: Page, content: Facts) -> Markup:
     """One paragraph."""
     say, data = page.say, content["data"]
@@ -86,11 +134,19 @@ def render(page: Page, content: Facts) -> Markup:
     if page.about["has_competing"]:
         what = page.about["competing"] or say("question.coded_competing")
         parts.append(say("methods.competing", what=what))
+    for kind, tests in content["curve_tests"].items():
+        names = say.listed([say(f"methods.curve_tests_{name}") for name in tests])
+        how = say(f"methods.curve_tests_{kind}")
+        parts.append(say("methods.curve_tests", tests=names, how=how))
+    if content["time_effect"] is not None:
+        function = say(f"time_effect.function_{content['time_effect']}")
+        parts.append(say("methods.time_effect", function=function))
     means = content["restricted_means"]
     if means is not None:
         times = say.listed([page.duration(time) for time in means["times"]])
         kind = say(f"methods.restricted_means_{means['interval']}")
         parts.append(say("methods.restricted_means", times=times, interval=kind))
+    parts += _of_modelled_risks(page, content["modelled_risks"])
     how = content["imputation"]
     parts += [say(f"methods.missing_{rule}", **how) for rule in content["missing"]]
     if content["sensitivity"]:

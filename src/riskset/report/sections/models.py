@@ -6,7 +6,7 @@ from typing import Any
 
 from riskset.report.figures.lines import profile_figure
 from riskset.report.markup import Markup, join
-from riskset.report.number_format import p_value, significant, whole
+from riskset.report.number_format import p_with_sign, significant, whole
 from riskset.report.page import Facts, Page, ReportRow
 from riskset.report.sections import proportionality
 from riskset.report.sections.covariates import (
@@ -35,7 +35,8 @@ SCORE = (
 OUTCOME = (
     "number", "role", "label", "model", "reading", "interval", "status", "n_covariates", "n_used",
     "l1", "l2", "variance", "chosen_by", "folds", "repeats", "seed", "kkt", "proportionality_p",
-    "informative_strata", "informative_people", "log_hr", "se",
+    "informative_strata", "informative_people", "log_hr", "se", "ties", "firth",
+    "frailty", "cluster", "n_clusters", "frailty_variance", "frailty_p",
 )  # fmt: skip
 MOST_POINTS = 200
 
@@ -86,8 +87,9 @@ def render(page: Page, content: Facts) -> Markup:
         parts.append(page.heading(say("models.outcome_heading"), "outcome-model"))
         parts.append(_card(page, _outcome_facts(page, content["outcome"])))
         parts.append(_profile(page, content) if len(content["profile"]) > 2 else None)
-        over_time = page.under("proportionality")
-        parts.append(proportionality.render(over_time, content["proportionality"]))
+        if page.about["scale"] != "odds":  # which do not depend on when outcomes occur
+            over_time = page.under("proportionality")
+            parts.append(proportionality.render(over_time, content["proportionality"]))
     for k, fit in enumerate(content["fits"]):
         parts += _fit(page.under(f"fits/{k}"), fit)
     return page.section("models", *parts)
@@ -154,7 +156,13 @@ def _outcome_facts(page: Page, row: ReportRow) -> dict[str, str]:
         "status": say.label("status", row["status"]),
     }
     if row["interval"]:
-        facts["interval"] = say.label("interval", row["interval"])
+        is_penalized = row["firth"] and row["interval"] == "profile"
+        facts["interval"] = say.label("interval", "firth" if is_penalized else row["interval"])
+    special = [row["ties"]] * (row["ties"] in ("efron", "exact")) + ["firth"] * bool(row["firth"])
+    if special:
+        facts["likelihood"] = say.listed([say.label("likelihood", one) for one in special])
+    if row["frailty"]:
+        facts["frailty"] = _frailty(page, row)
     if not row["n_covariates"]:
         facts["covariates"] = say("models.treatment_only")
     elif row["n_used"] is None:
@@ -168,8 +176,24 @@ def _outcome_facts(page: Page, row: ReportRow) -> dict[str, str]:
             people=whole(row["informative_people"]),
         )
     if row["proportionality_p"] is not None:
-        facts["proportionality"] = f"p = {p_value(row['proportionality_p'])}"
+        facts["proportionality"] = f"p {p_with_sign(row['proportionality_p'])}"
     return facts | _convergence(page, row)
+
+
+def _frailty(page: Page, row: ReportRow) -> str:
+    """The distribution of the frailties, and what was found about them."""
+    say = page.say
+    kind = say.label("frailty", row["frailty"])
+    parts = [say("models.frailty_words", kind=kind, cluster=row["cluster"])]
+    if row["n_clusters"] is not None:
+        parts.append(say.count("cluster", row["n_clusters"]))
+    if row["frailty_variance"] is not None:
+        parts.append(
+            say("models.frailty_variance", variance=significant(row["frailty_variance"], 3))
+        )
+    if row["frailty_p"] is not None:
+        parts.append(f"p {p_with_sign(row['frailty_p'])}")
+    return "; ".join(parts)
 
 
 def _profile(page: Page, content: Facts) -> Markup:

@@ -4,12 +4,16 @@ import math
 from typing import Any
 
 from riskset.disclosure.rows import ARMS
-from riskset.report.figures.over_time import log_log_figure, over_time_figure
+from riskset.report.figures.over_time import (
+    log_log_figure,
+    over_time_figure,
+    time_effect_figure,
+)
 from riskset.report.markup import Markup, join
-from riskset.report.number_format import significant, whole, with_limits
+from riskset.report.number_format import p_with_sign, significant, whole, with_limits
 from riskset.report.page import Facts, Page, ReportRow, TableColumn
 from riskset.report.source import ReportPart, record
-from riskset.results.rows import CurveRow, IntervalRow
+from riskset.results.rows import CurveRow, EffectAtTimeRow, IntervalRow, TimeEffectRow
 
 __all__ = ["collect", "render"]
 
@@ -17,6 +21,8 @@ MOST_POINTS = 60
 """Of a curve; the table has them all."""
 RATIO = ("hr", "hr_lower", "hr_upper")
 INTERVAL = ("interval", "start", "end", "target_outcomes", "comparator_outcomes", *RATIO)
+AT_TIME = ("number", "start", "time", "target_outcomes", "comparator_outcomes", *RATIO)
+TIME_EFFECT = ("function", "interval", "df", "statistic", "p")
 Points = dict[str, list[tuple[float, float]]]
 
 
@@ -31,7 +37,9 @@ def collect(part: ReportPart) -> dict[str, Any]:
         "tables": {
             "log_log": [row for arm in ARMS for row in _log_log(points.get(arm, []), arm)],
             "over_time": [record(row, INTERVAL) for row in part.read(IntervalRow)],
+            "at_times": [record(row, AT_TIME) for row in part.read(EffectAtTimeRow)],
         },
+        "time_effect": next((record(row, TIME_EFFECT) for row in part.read(TimeEffectRow)), None),
     }
 
 
@@ -108,6 +116,8 @@ def render(page: Page, content: Facts) -> Markup | None:
         parts.append(_log_log_figure(page, content["kind"], rows, points))
     if content["tables"]["over_time"] and content["constant"]["hr"] is not None:
         parts.append(_over_time(page, content["tables"]["over_time"], content["constant"]["hr"]))
+    if content["tables"]["at_times"] and content["time_effect"] is not None:
+        parts.append(_time_effect(page, content))
     if not parts:
         return None
     heading = page.heading(page.say("proportional.heading"), "proportional-hazards")
@@ -155,4 +165,43 @@ def _over_time(page: Page, rows: list[ReportRow], constant: float) -> Markup:
         first=with_limits(rows[0], "hr"),
         last=with_limits(rows[-1], "hr"),
         constant=significant(constant),
+    )
+
+
+def _time_effect(page: Page, content: Facts) -> Markup:
+    """The model in which the ratio is a function of time, and the test that it is not."""
+    say, rows, model = page.say, content["tables"]["at_times"], content["time_effect"]
+    constant = (content["constant"] or {}).get("hr")
+    has_steps = model["function"] == "steps"
+    columns = [page.time_column("column.end" if has_steps else "axis.time", "time")]
+    if has_steps:
+        columns.insert(0, page.time_column("column.start", "start"))
+        columns += [
+            TableColumn(label, (f"{arm}_outcomes",), whole, group=say("column.outcomes"))
+            for arm, label in page.arms.items()
+        ]
+    columns += page.columns(EffectAtTimeRow, "hr")
+    figure = over_time_figure if has_steps else time_effect_figure
+    drawn = figure(
+        [row | {"end": row["time"]} for row in rows],
+        math.nan if constant is None else constant,
+        say,
+        page.time_unit,
+    )
+    is_pooled = model["statistic"] is None
+    return page.figure(
+        "time_effect",
+        drawn,
+        page.table("at_times", say("time_effect.title"), columns, rows),
+        function=say(f"time_effect.function_{model['function']}"),
+        first=with_limits(rows[0], "hr"),
+        last=with_limits(rows[-1], "hr"),
+        first_time=page.time(rows[0]["time"]),
+        last_time=page.time(rows[-1]["time"]),
+        test=say(
+            "time_effect.pooled" if is_pooled else "time_effect.test",
+            statistic=significant(model["statistic"]),
+            df=whole(model["df"]),
+            p=p_with_sign(model["p"]),
+        ),
     )

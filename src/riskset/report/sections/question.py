@@ -9,7 +9,10 @@ from riskset.report.source import ReportPart
 
 __all__ = ["collect", "render"]
 
-WORDS = ("population", "time_at_risk", "washout", "estimand", "propensity_score", "adjustment")
+WORDS = (
+    "population", "time_at_risk", "washout", "contrast", "estimand", "propensity_score",
+    "adjustment", "deviations",
+)  # fmt: skip
 AFTER = ("model", "covariates")
 
 
@@ -33,6 +36,7 @@ def collect(part: ReportPart) -> dict[str, Any]:
         "words": words,
         "data": source.study["data"]["name"],
         "kind": source.study["data"]["kind"],
+        "has_strategies": main.cloned,
     }
 
 
@@ -48,11 +52,12 @@ def render(page: Page, content: Facts) -> Markup:
     entries.append(("competing", content["competing"] or say(f"question.{unnamed}")))
     entries += [(key, words[key]) for key in (*WORDS[1:], *AFTER) if words[key]]
     card = page.card((say(f"question.{key}"), value) for key, value in entries)
-    return page.section("question", card, _timeline(page, words, content["kind"] != "omop"))
+    return page.section("question", card, _timeline(page, content))
 
 
-def _timeline(page: Page, words: Facts, is_table: bool) -> Markup | None:
-    say = page.say
+def _timeline(page: Page, content: Facts) -> Markup | None:
+    say, words, is_cloned = page.say, content["words"], content["has_strategies"]
+    is_table = content["kind"] != "omop"
     if not words["time_at_risk"]:
         return None
     unknown = "washout_of_data" if is_table else "no_washout"
@@ -60,8 +65,9 @@ def _timeline(page: Page, words: Facts, is_table: bool) -> Markup | None:
     risk = without_spans(words["time_at_risk"])
     drawn = timeline_figure(
         (say("question.washout"), washout),
-        say("question.index"),
+        say("question.index_of_strategies" if is_cloned else "question.index"),
         (say("question.time_at_risk"), risk),
     )
     group = "timeline_tables" if is_table else "timeline"
+    group = "timeline_strategies" if is_cloned else group
     return page.figure(group, drawn, name="timeline", washout=washout, risk=risk)

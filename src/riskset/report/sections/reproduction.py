@@ -1,22 +1,24 @@
 """Settings, code lists, warnings, times, references and a glossary, once for all outcomes."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
-from riskset.cohort.effect_scale import SCALES
+from riskset.cohort.effects.effect_scale import SCALES
 from riskset.report.markup import Markup, tag
 from riskset.report.number_format import significant, whole
 from riskset.report.page import Facts, Page, ReportRow, TableColumn
 from riskset.report.sections.definitions import collect_definitions, render_definitions
 from riskset.report.sections.remarks import collect_remarks, render_remarks
 from riskset.report.source import ReportSource, record
-from riskset.results.rows import ConceptRow, EstimateRow
+from riskset.results.rows import ConceptRow, EstimateRow, RunRow
 
 __all__ = ["collect", "render"]
 
 REFERENCES = (
-    "fine", "schoenfeld", "vanderweele", "grambsch", "xie", "royston", "andersen", "walker",
-    "austin", "schuemie2014", "schuemie2018", "hripcsak", "strobe", "record", "record_pe",
+    "fine", "schoenfeld", "vanderweele", "lin", "lipsitch", "grambsch", "xie", "royston",
+    "andersen", "makuch", "bai", "walker", "austin", "schuemie2014", "schuemie2018", "hripcsak",
+    "strobe", "record", "record_pe",
 )  # fmt: skip
 GLOSSARY = (
     "restricted_mean", "equipoise", "smd", "ease", "calibration", "competing",
@@ -30,6 +32,7 @@ def collect(source: ReportSource) -> dict[str, Any]:
         "settings": study["settings"],
         "origin": _collect_origin(source),
         "seconds": run["seconds"],
+        "is_cloned": any(row.cloned for row in source.read(RunRow)),
         "n_outcomes": len(study["outcomes"]),
         "scales": sorted({SCALES[row.model] for row in source.read(EstimateRow)}),
         "tables": {
@@ -60,6 +63,9 @@ def _references(content: Facts) -> list[str]:
             "iacus": analysis.get("coarsen"),
             "hainmueller": weight.get("method") == "entropy",
             "imai": weight.get("method") == "cbps",
+            "robins": analysis.get("estimand") == "per-protocol",
+            "hernan": analysis.get("estimand") == "per-protocol",
+            "maringe": content["is_cloned"],
         }
         found += [key for key, is_used in uses.items() if is_used and key not in found]
     return found
@@ -80,6 +86,9 @@ def _collect_origin(source: ReportSource) -> dict[str, str]:
 
 def render(page: Page, content: Facts) -> Markup:
     """Everything that repeats the study."""
+    scales = content["scales"]
+    words = page.say.ratio(scales[0] if len(scales) == 1 else "mixed") if scales else {}
+    page = replace(page, say=page.say.about({**page.say.names, **words}))
     say, tables = page.say, content["tables"]
     settings = tag("pre", json.dumps(content["settings"], indent=1, ensure_ascii=False))
     return page.section(

@@ -4,7 +4,7 @@ from typing import Any
 
 from riskset.disclosure.rows import ARMS
 from riskset.report.markup import Markup, join
-from riskset.report.number_format import p_value
+from riskset.report.number_format import p_with_sign
 from riskset.report.page import Facts, Page, ReportRow, TableColumn
 from riskset.report.source import ReportPart, masks, record
 from riskset.results.rows import RestrictedMeanRow
@@ -17,6 +17,8 @@ KEYS = (
     *("difference", "difference_lower", "difference_upper", "difference_p"),
     *("ratio", "ratio_lower", "ratio_upper", "ratio_p"),
 )  # fmt: skip
+READINGS = ("marginal", "standardized", "outcome_models", "doubly_robust")
+"""In the order of the table."""
 OF_BOTH = tuple(key for key in KEYS if key.startswith(("difference", "ratio")))
 REJECTED = 0.05
 """Level of the test of proportional hazards."""
@@ -27,7 +29,7 @@ def collect(part: ReportPart) -> dict[str, Any]:
     main = part.estimate
     rows = sorted(
         part.read(RestrictedMeanRow),
-        key=lambda row: (row.adjusted, row.reading == "standardized", row.time),
+        key=lambda row: (row.adjusted, READINGS.index(row.reading), row.time),
     )
     is_known = main is not None and main.status == "ok" and main.effect.hr is not None
     return {
@@ -72,7 +74,7 @@ def render(page: Page, content: Facts) -> Markup | None:
     return join(
         page.heading(say("restricted_means.heading"), "restricted-means"),
         page.table("means", say("restricted_means.table"), columns, shown, sections="side"),
-        page.paragraph(_advice(content), "note", **_facts(page, content)),
+        page.paragraph(_advice(page, content), "note", **_facts(page, content)),
     )
 
 
@@ -84,13 +86,15 @@ def _measure(page: Page, measure: str) -> str:
 
 def _side(page: Page, row: ReportRow) -> str:
     side = page.say("side.after" if row["adjusted"] else "side.before")
-    if row["reading"] == "standardized":
-        return page.say("restricted_means.standardized", side=side)
-    return side
+    if row["reading"] == "marginal":
+        return side
+    return page.say(f"restricted_means.{row['reading']}", side=side)
 
 
-def _advice(content: Facts) -> str:
-    p = content["proportionality_p"]
+def _advice(page: Page, content: Facts) -> str:
+    p, scale = content["proportionality_p"], page.about["scale"]
+    if scale in ("odds", "rate"):
+        return f"restricted_means.advice_{scale}"
     if p is None:
         return "restricted_means.advice"
     return f"restricted_means.{'rejected' if p < REJECTED else 'not_rejected'}"
@@ -98,10 +102,4 @@ def _advice(content: Facts) -> str:
 
 def _facts(page: Page, content: Facts) -> dict[str, str]:
     word = "subdistribution" if content["model"] == "finegray" else "hazard"
-    return {"p": _p(content["proportionality_p"]), "hazard": page.say(f"word.{word}")}
-
-
-def _p(p: float | None) -> str:
-    """With its sign: = 0.03, or < 0.001."""
-    shown = p_value(p)
-    return shown if shown.startswith("<") else f"= {shown}"
+    return {"p": p_with_sign(content["proportionality_p"]), "hazard": page.say(f"word.{word}")}

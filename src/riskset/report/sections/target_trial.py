@@ -54,9 +54,11 @@ def _emulation(part: ReportPart) -> dict[str, str]:
             say("target_trial.steps", steps="; ".join(steps)) if steps else None,
         ),
         "strategies": say(
-            "target_trial.strategies_of", target=exposures[0], comparator=exposures[1]
+            "target_trial.strategies_of", target=exposures[0].rstrip("."), comparator=exposures[1]
         ),
-        "assignment": joined(
+        "assignment": say("target_trial.clones")
+        if main.cloned
+        else joined(
             say("target_trial.observed"),
             words.get("adjustment") if is_adjusted else say("target_trial.unadjusted"),
             say("target_trial.score", words=words["propensity_score"])
@@ -64,13 +66,19 @@ def _emulation(part: ReportPart) -> dict[str, str]:
             else None,
         ),
         "time_zero": _time_zero(part),
-        "follow_up": joined(words.get("time_at_risk")) or say("target_trial.unknown"),
+        "follow_up": joined(
+            words.get("time_at_risk"),
+            say("target_trial.until_deviation") if words.get("deviations") else None,
+        )
+        or say("target_trial.unknown"),
         "outcome": joined(
             f"{part.label('outcome')} – {outcome}" if outcome else part.label("outcome"),
             say("target_trial.competing", what=study["competing"]) if study["competing"] else None,
         ),
-        "estimand": joined(words.get("estimand") or estimand) or say("target_trial.no_estimand"),
+        "estimand": joined(words.get("contrast"), words.get("estimand") or estimand)
+        or say("target_trial.no_estimand"),
         "analysis": joined(
+            words.get("deviations"),
             words.get("model"),
             words.get("covariates"),
             say("methods.sensitivity", names="; ".join(others)) if others else None,

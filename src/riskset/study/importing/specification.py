@@ -20,7 +20,7 @@ from riskset.study.importing.cohorts import KnownCohorts
 from riskset.study.importing.given import Given, LostSetting
 from riskset.study.importing.models import adjustment, limits, model, propensity
 from riskset.study.importing.people import EVER, covariates, eligibility, time_at_risk, window_of
-from riskset.study.specification import Study
+from riskset.study.specification.study_definition import Study
 
 __all__ = ["ImportedStudies", "import_specification"]
 

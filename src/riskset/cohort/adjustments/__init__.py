@@ -1,0 +1,1 @@
+"""Trimming, matching, strata and weights."""

@@ -1,0 +1,1 @@
+"""Curves, risks and restricted means of each arm, and their differences."""

@@ -1,0 +1,1 @@
+"""Systematic error: calibration with controls, and unmeasured confounding."""

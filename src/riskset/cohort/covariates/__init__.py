@@ -1,0 +1,1 @@
+"""Covariates: preparation, balance, and tables of characteristics."""

@@ -1,0 +1,1 @@
+"""Outcome models and the effect of the treatment."""

@@ -1,0 +1,1 @@
+"""Power, sample size and the plan of a study."""

@@ -1,0 +1,1 @@
+"""Propensity scores: models, checks of covariates that determine the treatment, overlap."""

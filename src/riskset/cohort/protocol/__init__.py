@@ -1,0 +1,1 @@
+"""Effects if everybody follows the protocol: deviations, artificial censoring and its weights."""

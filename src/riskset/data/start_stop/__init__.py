@@ -1,0 +1,1 @@
+"""Rows with start and stop: how they are cut, built from histories, and checked."""

@@ -1,0 +1,1 @@
+"""Sources of people, outcomes and covariates: tables, CDMs, files of CohortMethod."""

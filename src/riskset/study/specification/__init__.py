@@ -1,0 +1,1 @@
+"""The specification: its sections, keys, checks and reference."""

@@ -1,0 +1,1 @@
+"""The steps of a run, from covariates to estimates."""

@@ -1,0 +1,503 @@
+"""`CoxFrailty` against R's coxph and coxme, and what must hold whatever the data."""
+
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose
+from scipy.integrate import quad
+
+import riskset as rs
+from reference import GOLDEN, read_json
+from riskset._errors import NotDefinedError
+from storages import Store, each_storage
+
+R = read_json(GOLDEN / "frailty" / "frailty.json")
+COLUMNS = {
+    "kidney": ["age", "female", "pkd"],
+    "rats": ["rx", "female"],
+    "lung": ["age", "sex", "ecog"],
+    "sim": ["x", "z"],
+}
+CLUSTER = {"kidney": "id", "rats": "litter", "lung": "inst", "sim": "site"}
+SAMPLES = ("kidney", "rats", "lung", "sim", "strata", "late")
+TIES = ("breslow", "efron")
+
+
+def golden_data(name: str) -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:
+    home = name if name in COLUMNS else "sim"
+    data = {k: np.array(v, dtype=float) for k, v in R[f"{home}_data"].items()}
+    x = np.column_stack([data[c] for c in COLUMNS[home]])
+    entry = data["entry"] if name == "late" else None
+    extra: dict[str, Any] = {"cluster": data[CLUSTER[home]].astype(int)}
+    if name == "strata":
+        extra["strata"] = data["group"].astype(int)
+    return x, rs.Surv(data["time"], data["status"] == 1, entry), extra
+
+
+@pytest.mark.parametrize("ties", TIES)
+@pytest.mark.parametrize("name", SAMPLES)
+@pytest.mark.parametrize("kind", ["gamma", "lognormal"])
+def test_given_variance_as_in_r(name: str, ties: Any, kind: Any) -> None:
+    x, y, extra = golden_data(name)
+    model = rs.CoxFrailty(kind, frailty_variance=0.4, ties=ties, tol=1e-11).fit(x, y, **extra)
+    golden = R[f"{name}_{ties}"][f"{'gamma' if kind == 'gamma' else 'gaussian'}_fixed"]
+    assert model.status_ == "converged"
+    assert_allclose(model.coef_, golden["coef"], rtol=1e-9)
+    assert_allclose(model.variance_, golden["var"], rtol=1e-9, atol=1e-13)
+    assert_allclose(model.gray_variance_, golden["var2"], rtol=1e-9, atol=1e-13)
+    found = model.frailties()
+    assert_allclose(found["log_frailty"], golden["frail"], rtol=1e-8, atol=1e-10)
+    assert_allclose(found["standard_error"] ** 2, golden["fvar"], rtol=1e-8)
+    assert_allclose(model.log_likelihood_, golden["loglik"][1], rtol=1e-11)
+    assert_allclose(model.df_, golden["df"][-1], rtol=1e-8)
+    if kind == "gamma":
+        assert_allclose(-model.objective_, golden["loglik"][1] - gamma_penalty(golden), rtol=1e-10)
+        assert_allclose(model.integrated_log_likelihood_, golden["c_loglik"], rtol=1e-10)
+        assert_allclose(found["posterior_mean"], np.exp(golden["frail"]), rtol=1e-8)
+    else:
+        mixed = R[f"{name}_{ties}"]["coxme_fixed"]
+        assert_allclose(model.coef_, mixed["coef"], rtol=1e-9)
+        assert_allclose(model.variance_, mixed["var"], rtol=1e-9, atol=1e-13)
+        assert_allclose(model.integrated_log_likelihood_, mixed["loglik"][1], rtol=1e-11)
+        assert_allclose(-model.objective_, mixed["loglik"][2], rtol=1e-11)
+    # A matrix without the pairs of clusters has the same maximum and other standard errors.
+    sparse = R[f"{name}_{ties}"][f"{'gamma' if kind == 'gamma' else 'gaussian'}_fixed_sparse"]
+    assert_allclose(model.coef_, sparse["coef"], rtol=1e-6)
+    assert_allclose(model.standard_error_, np.sqrt(np.diag(sparse["var"])), rtol=0.05)
+
+
+def gamma_penalty(golden: dict[str, Any]) -> float:
+    """R's penalty of mean 1: the frailties sum to their number."""
+    w = np.array(golden["frail"])
+    assert_allclose(np.exp(w).mean(), 1.0, rtol=1e-9)
+    assert_allclose(golden["penalty"], -w.sum() / golden["theta"], rtol=1e-9)
+    return float(golden["penalty"])
+
+
+@pytest.mark.parametrize("ties", TIES)
+@pytest.mark.parametrize("name", SAMPLES)
+def test_estimated_variance_as_in_r(name: str, ties: Any) -> None:
+    """R stops when the likelihood rises by less than a share of it, so its variance has 5 digits.
+
+    That of "reml" solves an equation, and has more.
+    """
+    x, y, extra = golden_data(name)
+    golden = R[f"{name}_{ties}"]
+    for way, kind, method, rtol in (
+        ("gamma", "gamma", "ml", 1e-4),
+        ("gaussian_reml", "lognormal", "reml", 1e-7),
+        ("coxme", "lognormal", "ml", 2e-5),
+    ):
+        model = rs.CoxFrailty(kind, frailty_method=method, ties=ties).fit(x, y, **extra)
+        known = golden[way]
+        assert model.status_ == "converged"
+        assert_allclose(model.frailty_variance_, known["theta"], rtol=rtol, atol=1e-7)
+        assert_allclose(model.coef_, known["coef"], rtol=rtol, atol=rtol / 10)
+        assert_allclose(model.variance_, known["var"], rtol=rtol, atol=1e-8)
+        assert_allclose(model.frailties()["log_frailty"], known["frail"], rtol=rtol, atol=rtol)
+        if way == "coxme":
+            assert_allclose(model.integrated_log_likelihood_, known["loglik"][1], rtol=1e-9)
+        if way == "gamma":
+            assert_allclose(model.integrated_log_likelihood_, known["c_loglik"], rtol=2e-8)
+        statistic = 2 * (model.integrated_log_likelihood_ - golden["plain"]["loglik"][1])
+        if method == "ml":
+            assert statistic > -1e-6
+        assert_allclose(model.frailty_test_.statistic, max(statistic, 0.0), atol=1e-6)
+
+
+def test_variance_at_its_boundary() -> None:
+    """Without variation between clusters the answer is that of `Cox`, and a note says so."""
+    x, y, extra = golden_data("kidney")
+    model, plain = rs.CoxFrailty().fit(x, y, **extra), rs.Cox().fit(x, y)
+    assert model.frailty_variance_ == 0.0
+    assert [note.code for note in model.notes_] == ["no_frailty"]
+    assert (model.coef_ == plain.coef_).all()
+    assert_allclose(model.variance_, plain.variance_, rtol=1e-9)
+    assert model.integrated_log_likelihood_ == plain.log_likelihood_
+    assert (model.frailty_test_.statistic, model.frailty_test_.p_value) == (0.0, 1.0)
+    assert model.df_ == 0.0
+    assert (model.frailties()["frailty"] == 1.0).all()
+    assert_allclose(
+        model.predict_survival_function(x[:3], [50.0]),
+        plain.predict_survival_function(x[:3], [50.0]),
+    )
+
+
+@pytest.mark.parametrize("kind", ["gamma", "lognormal"])
+def test_small_variances_approach_the_model_without(kind: Any) -> None:
+    x, y, extra = golden_data("sim")
+    plain = rs.Cox(ties="efron").fit(x, y)
+    gaps = []
+    for variance in (0.0, 1e-6, 1e-4):
+        model = rs.CoxFrailty(kind, frailty_variance=variance, ties="efron").fit(x, y, **extra)
+        gaps.append(np.abs(model.coef_ - plain.coef_).max())
+        assert_allclose(
+            model.integrated_log_likelihood_, plain.log_likelihood_, atol=200 * variance + 1e-9
+        )
+        assert_allclose(model.standard_error_, plain.standard_error_, atol=variance * 10 + 1e-9)
+        assert np.isnan(model.frailty_test_.p_value)
+    assert gaps[0] == 0.0
+    assert_allclose(gaps[2] / gaps[1], 100.0, rtol=0.02)
+
+
+def test_tail_of_the_mixture() -> None:
+    from riskset.estimators._frailties import FrailtyVarianceTest
+
+    assert_allclose(FrailtyVarianceTest(2.705543).p_value, 0.05, rtol=1e-5)
+    assert FrailtyVarianceTest(0.0).p_value == 1.0
+
+
+@each_storage
+@pytest.mark.parametrize("kind", ["gamma", "lognormal"])
+def test_equivalent_rows(kind: Any, store: Store) -> None:
+    """A weight of two is a row twice, 0 is no row, and the order of rows is nothing."""
+    x, y, extra = golden_data("late")
+    cluster = extra["cluster"]
+    x = np.column_stack([x, x[:, 1] * np.round(x[:, 0])])
+    draw = np.random.default_rng(0)
+    weight = draw.integers(0, 3, len(x))
+    weight[cluster == 3] = 0
+    options: dict[str, Any] = {"frailty_variance": 0.3} if kind == "lognormal" else {}
+    model = rs.CoxFrailty(kind, tol=1e-10, **options).fit(store(x), y, weight, cluster=cluster)
+    again = np.repeat(draw.permutation(len(x)), 1)
+    again = np.repeat(again, weight[again])
+    other = rs.CoxFrailty(kind, tol=1e-10, **options).fit(
+        store(x[again]), y[again], cluster=cluster[again]
+    )
+    assert_allclose(model.coef_, other.coef_, rtol=1e-7, atol=1e-9)
+    assert_allclose(model.variance_, other.variance_, rtol=1e-6, atol=1e-9)
+    assert_allclose(model.frailty_variance_, other.frailty_variance_, rtol=1e-6)
+    if kind == "gamma":  # a cluster without rows changes no likelihood
+        assert_allclose(
+            model.integrated_log_likelihood_, other.integrated_log_likelihood_, rtol=1e-9
+        )
+    kept = model.frailties()
+    kept = kept[kept["rows"] > 0]
+    assert_allclose(kept["log_frailty"], other.frailties()["log_frailty"], atol=1e-7)
+
+
+def test_predictions_by_hand() -> None:
+    """Of a cluster by its frailty, and over all by the integral, from Breslow's hazard."""
+    x, y, extra = golden_data("sim")
+    cluster, new, times = extra["cluster"], np.array([[0.5, 1.0], [-1.0, 0.0]]), [20.0, 90.0]
+    for kind in ("gamma", "lognormal"):
+        model = rs.CoxFrailty(kind, frailty_variance=0.4).fit(x, y, **extra)
+        w = model.frailties()["log_frailty"].to_numpy()
+        r = np.exp(x @ model.coef_ + w[cluster - 1])
+        steps = {
+            t: y["event"][y["time"] == t].sum() / r[y["time"] >= t].sum()
+            for t in np.unique(y["time"])
+        }
+        base = np.array([sum(v for t, v in steps.items() if t <= time) for time in times])
+        hazard = np.exp(new @ model.coef_)[:, None] * base
+        found = model.predict_survival_function(new, times, cluster=[7, 30])
+        assert_allclose(found, np.exp(-hazard * np.exp(w[[6, 29]])[:, None]), rtol=1e-8)
+        assert_allclose(
+            model.predict_cumulative_hazard_function(new, times, cluster=[7, 30]),
+            -np.log(found),
+            rtol=1e-8,
+        )
+        mean = model.predict_survival_function(new, times)
+        if kind == "gamma":
+            known = (1 + 0.4 * hazard) ** (-1 / 0.4)
+        else:
+            known = np.vectorize(lognormal_survival)(hazard, 0.4)
+        assert_allclose(mean, known, rtol=1e-7)
+        assert_allclose(
+            model.predict_cumulative_hazard_function(new, times), -np.log(known), rtol=1e-7
+        )
+        steps_of_time = model.predict_survival_function(new)
+        assert_allclose([f(times) for f in steps_of_time], mean, rtol=1e-12)
+        assert_allclose(
+            model.predict(new, cluster=[7, 30]), new @ model.coef_ + w[[6, 29]], rtol=1e-9
+        )
+        assert_allclose(model.predict(new), new @ model.coef_, rtol=1e-12)
+
+
+def lognormal_survival(hazard: float, variance: float) -> float:
+    def density(z: float) -> float:
+        return float(np.exp(-0.5 * z * z / variance) / np.sqrt(2 * np.pi * variance))
+
+    return float(quad(lambda z: density(z) * np.exp(-hazard * np.exp(z)), -9, 9)[0])
+
+
+def frame() -> pd.DataFrame:
+    x, y, extra = golden_data("sim")
+    site = [f"site {c}" for c in extra["cluster"]]
+    sex = np.where(x[:, 1] > 0, "m", "f")
+    return pd.DataFrame(
+        {"x": x[:, 0], "sex": sex, "time": y["time"], "died": y["event"] * 1, "site": site}
+    )
+
+
+def test_data_frames_formulas_and_files(tmp_path: Path) -> None:
+    """Clusters of a `Dataset` and of a formula, and what files keep."""
+    pytest.importorskip("formulaic")
+    table = frame()
+    data = rs.Dataset.from_frame(table, time="time", event="died", cluster="site")
+    model = rs.CoxFrailty("lognormal").fit(data)
+    formula = "Surv(time, died) ~ x + sex + cluster(site)"
+    other = rs.CoxFrailty.from_formula(formula, table, frailty="lognormal")
+    assert_allclose(model.coef_, other.coef_, rtol=1e-9)
+    summary = model.summary()
+    assert list(summary.columns)[:3] == ["coef", "hazard_ratio", "hazard_ratio_lower"]
+    assert summary.loc["sex=m", "reference"] == "sex=f"
+    assert_allclose(summary["gray_standard_error"] ** 2, np.diag(model.gray_variance_))
+    assert (summary["gray_standard_error"] < summary["standard_error"]).all()
+    lower, upper = model.confidence_interval("x", level=0.9)["x"]
+    assert_allclose(upper - lower, 2 * 1.6448536 * model.standard_error_[0], rtol=1e-7)
+    new, times = table.head(4), [10.0, 60.0]
+    model.save(tmp_path / "fit.riskset")
+    for again in (rs.load(tmp_path / "fit.riskset"), pickle.loads(pickle.dumps(model))):
+        assert isinstance(again, rs.CoxFrailty)
+        for name in ("coef_", "frailty_variance_", "df_", "variance_", "gray_variance_"):
+            assert_allclose(getattr(again, name), getattr(model, name), rtol=0, atol=0)
+        assert again.frailty_test_ == model.frailty_test_
+        assert again.frailties().equals(model.frailties())
+        assert again.summary().equals(summary)
+        for cluster in (None, new["site"]):
+            assert_allclose(
+                again.predict_survival_function(new, times, cluster=cluster),
+                model.predict_survival_function(new, times, cluster=cluster),
+                rtol=1e-13,
+            )
+
+
+def test_infinite_estimates() -> None:
+    """A covariate without events: its limit, with the frailties of the others."""
+    x, y, extra = golden_data("sim")
+    safe = np.zeros(len(x))
+    safe[np.flatnonzero(~y["event"])[:10]] = 1.0
+    with pytest.warns(rs.ConvergenceWarning, match="infinite"):
+        model = rs.CoxFrailty(frailty_variance=0.3).fit(np.column_stack([x, safe]), y, **extra)
+    far = rs.CoxFrailty(frailty_variance=0.3).fit(x, y, offset=-60.0 * safe, **extra)
+    assert model.status_ == "infinite_estimate"
+    assert model.coef_[2] == -np.inf
+    assert_allclose(model.coef_[:2], far.coef_, rtol=1e-7)
+    assert_allclose(model.standard_error_[:2], far.standard_error_, rtol=1e-7)
+    assert np.isnan(model.standard_error_[2])
+    assert_allclose(model.integrated_log_likelihood_, far.integrated_log_likelihood_, rtol=1e-9)
+    new = np.array([[0.5, 1.0, 0.0], [0.5, 1.0, 1.0]])
+    found = model.predict_survival_function(new, [40.0], cluster=[3, 3])
+    known = far.predict_survival_function(new[:1, :2], [40.0], cluster=[3])
+    assert_allclose(found[:, 0], [known[0, 0], 1.0], rtol=1e-7)
+
+
+def test_column_that_repeats_others() -> None:
+    x, y, extra = golden_data("sim")
+    with pytest.warns(rs.RisksetWarning, match="linear combination"):
+        model = rs.CoxFrailty().fit(np.column_stack([x, x[:, 0]]), y, **extra)
+    alone = rs.CoxFrailty().fit(x, y, **extra)
+    assert_allclose(model.coef_, [*alone.coef_, 0.0], rtol=1e-7)
+    assert np.isnan(model.summary()["coef"].iloc[2])
+
+
+def test_steps_that_end_too_early() -> None:
+    x, y, extra = golden_data("sim")
+    with pytest.warns(rs.ConvergenceWarning, match="stopped after"):
+        model = rs.CoxFrailty(frailty_variance=0.4, max_iter=2, tol=1e-13).fit(x, y, **extra)
+    assert model.status_ == "max_iter"
+    assert model.kkt_ > 1e-13
+
+
+@pytest.mark.parametrize(
+    ("options", "extra", "message"),
+    [
+        ({}, {}, "a frailty needs the cluster of each row"),
+        (
+            {},
+            {"cluster": np.zeros(300)},
+            "same label in all rows.*\n.*leave out `cluster` and any frailty",
+        ),
+        ({}, {"cluster": np.arange(300)}, "each of the 300 clusters has one row"),
+        ({}, {"cluster": np.arange(300) // 9, "strata": np.arange(300) // 9}, "each stratum has"),
+        ({}, {"cluster": np.arange(300) // 9, "sample_weight": np.full(300, 0.5)}, "whole numbers"),
+        ({"frailty": "weibull"}, {"cluster": np.arange(300) // 9}, "`frailty` must be"),
+        ({"frailty_variance": -1.0}, {"cluster": np.arange(300) // 9}, "from 0 to 1,000,000"),
+        ({"frailty_variance": 1e7}, {"cluster": np.arange(300) // 9}, "`Cox` with `strata`"),
+        ({"frailty_method": "reml"}, {"cluster": np.arange(300) // 9}, "not defined for"),
+        ({"ties": "exact"}, {"cluster": np.arange(300) // 9}, "`ties` must be"),
+        ({"device": "cuda"}, {"cluster": np.arange(300) // 9}, "`device` must be"),
+    ],
+)
+def test_refusals(options: dict[str, Any], extra: dict[str, Any], message: str) -> None:
+    x, y, _ = golden_data("sim")
+    with pytest.raises(rs.InputError, match=message):
+        rs.CoxFrailty(**options).fit(x, y, **extra)
+
+
+def test_likelihoods_without_frailties_are_refused() -> None:
+    """Profiles and held-out scores of a fit with frailties would be those of `Cox`."""
+    x, y, extra = golden_data("sim")
+    model = rs.CoxFrailty(frailty_variance=0.4).fit(x, y, **extra)
+    for refused in (
+        lambda: rs.profile(model, x, y, "x0", **extra),
+        lambda: rs.path(model, x, y, **extra),
+        lambda: rs.cross_validate(rs.CoxFrailty(), x, y, **extra),
+    ):
+        with pytest.raises(rs.InputError, match="not available for a model with frailties"):
+            refused()
+
+
+def test_the_largest_likelihood_may_be_away_from_a_falling_start() -> None:
+    """The likelihood falls from a variance of 0 on, and rises again before its maximum."""
+    cluster = [1, 0, 5, 7, 4, 5, 7, 4, 1, 4, 7, 1, 5, 1, 5, 6]
+    time = [390, 15, 3199, 7, 13, 378, 27, 8, 104, 5, 16, 143, 1212, 755, 110, 491]
+    event = [1, 1, 1, 0, 1, 1, 1, 0, 0, 1, 1, 1, 1, 1, 1, 1]
+
+    def fit(variance: float | None) -> rs.CoxFrailty:
+        model = rs.CoxFrailty(frailty_variance=variance)
+        return model.fit(np.zeros((16, 0)), rs.Surv(time, event), cluster=cluster)
+
+    best = fit(None)
+    assert best.frailty_test_.statistic > 0
+    for variance in (0.0, 0.01, 0.1, 0.2, 0.25, 0.3, 1.0, 10.0):
+        assert fit(variance).integrated_log_likelihood_ < best.integrated_log_likelihood_
+    at_zero, near = fit(0.0), fit(1e-3)
+    assert near.integrated_log_likelihood_ < at_zero.integrated_log_likelihood_
+
+
+@pytest.mark.parametrize(
+    ("at_fit", "later"),
+    [
+        ([1, 2, 3], ["1", "2", "3"]),
+        (["1", "2", "3"], [1, 2, 3]),
+        ([1, 2, 3], [1.0, 2.0, 3.0]),
+        ([(1, "a"), (1, "b"), (2, "a")], [(1, "a"), (1, "b"), (2, "a")]),
+    ],
+)
+def test_labels_of_clusters_in_predictions(at_fit: list[Any], later: list[Any]) -> None:
+    """Tuples, and labels of which one file has numbers and the other texts."""
+    x, y, _ = golden_data("sim")
+    place = np.arange(300) % 3
+    labels, few = np.empty(3, dtype=object), np.empty(3, dtype=object)
+    labels[:], few[:] = at_fit, later
+    model = rs.CoxFrailty(frailty_variance=0.4).fit(x, y, cluster=labels[place])
+    expected = model.frailties()["log_frailty"].to_numpy()
+    found = model.predict(x[:3], cluster=few) - model.predict(x[:3])
+    assert_allclose(found, expected, rtol=1e-12)
+
+
+def test_refusals_of_fitted_models(tmp_path: Path) -> None:
+    x, y, extra = golden_data("sim")
+    model = rs.CoxFrailty(frailty_variance=0.4).fit(x, y, **extra)
+    with pytest.raises(rs.InputError, match="cluster that was not in the fit"):
+        model.predict(x[:1], cluster=[99])
+    with pytest.raises(rs.InputError, match="covariate"):
+        model.confidence_interval("age")
+    with pytest.raises(rs.InputError, match="covariate '3'"):
+        model.confidence_interval(3)  # type: ignore[arg-type]
+    with pytest.raises(NotDefinedError, match="not available for a model with frailties"):
+        model.save(tmp_path / "fit.riskset", interval_times=[10.0])
+
+
+def test_one_row_of_each_cluster_with_a_given_variance() -> None:
+    """A frailty of each row is a model of its own: the marginal hazard falls with time."""
+    x, y, _ = golden_data("sim")
+    model = rs.CoxFrailty(frailty_variance=0.5).fit(x, y, cluster=np.arange(300))
+    plain = rs.Cox().fit(x, y)
+    assert model.status_ == "converged"
+    assert abs(model.coef_[0]) > abs(plain.coef_[0])
+
+
+def clustered(seed: int = 3, n: int = 400) -> tuple[np.ndarray, Any, np.ndarray]:
+    """Rows of clusters of ten with gamma frailties."""
+    draw = np.random.default_rng(seed)
+    site = np.arange(n) // 10
+    x = draw.normal(size=(n, 1))
+    time = draw.exponential(np.exp(-0.5 * x[:, 0]) / draw.gamma(2, 0.5, n)[site])
+    return x, rs.Surv(np.minimum(time, 2), time < 2), site
+
+
+@pytest.mark.parametrize(
+    ("kind", "method"), [("gamma", "ml"), ("lognormal", "ml"), ("lognormal", "reml")]
+)
+def test_constant_offsets_change_nothing(kind: Any, method: Any) -> None:
+    x, y, site = clustered()
+    half = site % 2
+    for offset, strata in ((np.full(400, 1e8), None), (1e8 * half - 3.0, half)):
+        extra = {"cluster": site, "strata": strata}
+        plain = rs.CoxFrailty(kind, frailty_method=method).fit(x, y, **extra)
+        moved = rs.CoxFrailty(kind, frailty_method=method).fit(x, y, offset=offset, **extra)
+        assert moved.status_ == "converged"
+        assert_allclose(moved.frailty_variance_, plain.frailty_variance_, rtol=1e-12)
+        assert_allclose(moved.coef_, plain.coef_, rtol=1e-12)
+        assert_allclose(moved.variance_, plain.variance_, rtol=1e-12)
+        assert_allclose(moved.log_likelihood_, plain.log_likelihood_, rtol=1e-12)
+
+
+@pytest.mark.parametrize("make", [rs.Cox, rs.FineGray])
+def test_constant_offsets_change_nothing_without_frailties(make: Any) -> None:
+    x, y, _ = clustered()
+    plain = make().fit(x, y)
+    moved = make().fit(x, y, offset=np.full(400, 1e12))
+    assert moved.status_ == "converged"
+    assert_allclose(moved.coef_, plain.coef_, rtol=1e-12)
+    assert_allclose(moved.log_likelihood_, plain.log_likelihood_, rtol=1e-12)
+
+
+def test_the_variance_does_not_depend_on_the_order_of_rows() -> None:
+    x, y, site = clustered()
+    order = np.random.default_rng(1).permutation(400)
+    found = rs.CoxFrailty("lognormal").fit(x, y, cluster=site)
+    other = rs.CoxFrailty("lognormal").fit(x[order], y[order], cluster=site[order])
+    assert_allclose(other.frailty_variance_, found.frailty_variance_, rtol=1e-9)
+    assert_allclose(other.coef_, found.coef_, rtol=1e-9)
+
+
+def test_the_log_normal_variance_is_where_the_likelihood_is_flat() -> None:
+    """By differences of integrated log likelihoods of given variances, far apart."""
+    x, y, site = clustered()
+    variance = rs.CoxFrailty("lognormal").fit(x, y, cluster=site).frailty_variance_
+
+    def value(log_variance: float) -> float:
+        given = float(np.exp(log_variance))
+        model = rs.CoxFrailty("lognormal", frailty_variance=given, tol=1e-11)
+        return model.fit(x, y, cluster=site).integrated_log_likelihood_
+
+    at, h = np.log(variance), 0.03
+    low, high, lower, higher = (value(at + k * h) for k in (-1, 1, -2, 2))
+    slope = (8 * (high - low) - (higher - lower)) / (12 * h)
+    bend = (high + low - 2 * value(at)) / h**2
+    assert abs(slope / bend) < 1e-7  # the error of the logarithm of the variance
+
+
+def test_a_fit_that_stops_early_says_so_once() -> None:
+    x, y, site = clustered()
+    for kind in ("gamma", "lognormal"):
+        with pytest.warns(rs.ConvergenceWarning) as seen:
+            model = rs.CoxFrailty(kind, max_iter=1).fit(x, y, cluster=site)
+        assert model.status_ == "max_iter"
+        assert [note.code for note in model.notes_] == ["max_iter"]
+        assert len(seen) == 1
+
+
+def test_a_variance_beyond_all_bounds_is_not_converged(monkeypatch: Any) -> None:
+    """All events of a cluster come before those of the next; the variance would be near 16,000."""
+    monkeypatch.setattr("riskset.solve.frailty.MAX_VARIANCE", 1e3)
+    draw = np.random.default_rng(1)
+    cluster = np.arange(120) // 4
+    y = rs.Surv(cluster + draw.random(120) / 2 + 1, np.ones(120))
+    with pytest.warns(rs.ConvergenceWarning, match="no estimate"):
+        model = rs.CoxFrailty("lognormal").fit(draw.normal(size=(120, 1)), y, cluster=cluster)
+    assert model.status_ == "max_iter"
+    assert model.frailty_variance_ == 1e3
+    (note,) = model.notes_
+    assert note.code == "max_iter"
+    assert "up to a variance of 1,000, which the fit has" in note.message
+    assert "`riskset.Cox` with the clusters as `strata`" in note.message
+
+
+def test_infinite_estimates_suggest_what_there_is() -> None:
+    x, y, site = clustered()
+    never = (y["time"] == 2) * 1.0
+    with pytest.warns(rs.ConvergenceWarning) as seen:
+        model = rs.CoxFrailty().fit(np.column_stack([x, never]), y, cluster=site)
+    assert model.status_ == "infinite_estimate"
+    (message,) = [str(one.message) for one in seen]
+    assert "Leave the covariates out, or use `riskset.Cox`" in message
+    assert ". A penalty" not in message
