@@ -53,13 +53,13 @@ MISTAKES: dict[str, tuple[Callable[[], object], str, str]] = {
         "group 7 was not found",
         "it has 0, 1.",
     ),
-    "text for a key that is a number": (
+    "a key that no covariate has": (
         lambda: rs.cohort.match(
             PEOPLE,
-            exact_covariates=["11"],
+            exact_covariates=["111"],
             X=rs.Design.from_dense(np.zeros((N, 2)), ["a", "b"], [11, 12]),
         ),
-        "covariate '11' was not found",
+        "covariate '111' was not found",
         "did you mean 11?",
     ),
     "strata for a model that has none": (

@@ -15,7 +15,7 @@ from riskset.cohort.arms.risks import RiskDifferenceOptions
 from riskset.cohort.arms.standardization import StandardizeOptions
 from riskset.omop.eligibility import Eligibility
 from riskset.omop.risk import TimeAtRisk
-from riskset.study.specification.study_definition import sections
+from riskset.study.specification import sections
 
 STEPS = {
     rs.cohort.tidy: rs.cohort.Tidy,

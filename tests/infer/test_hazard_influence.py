@@ -9,7 +9,7 @@ from riskset.infer import hazard_influence as influence
 
 
 @pytest.mark.parametrize("ties", ["breslow", "efron"])
-@pytest.mark.parametrize("clusters", [None, 1, 150])
+@pytest.mark.parametrize("clusters", [None, 2, 150])
 @pytest.mark.parametrize("n_strata", [1, 3])
 def test_sums_at_the_ends_of_rows_are_those_over_all_rows(
     ties: str, clusters: int | None, n_strata: int
@@ -31,8 +31,8 @@ def test_sums_at_the_ends_of_rows_are_those_over_all_rows(
         found = influence.robust_window_moments(fit, {stratum: pair})[stratum]
         expected = influence._moments_in_batches(fit, {stratum: pair})[stratum]
         assert_allclose(found.mean, expected.mean, rtol=1e-12)
-        # A single cluster has scores of 0.
-        few = 1e-12 if clusters == 1 else 1e-16
+        # Scores of few clusters cancel.
+        few = 1e-13 * expected.square.max()
         assert_allclose(found.square, expected.square, rtol=1e-10, atol=few)
         assert_allclose(found.cross, expected.cross, rtol=1e-9, atol=1e-13)
 
