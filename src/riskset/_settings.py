@@ -46,6 +46,7 @@ __all__ = [
     "setting",
     "settings",
     "type_words",
+    "valid_members",
 ]
 
 T = TypeVar("T")
@@ -607,3 +608,9 @@ def parameters_section(cls: Any) -> list[str]:
         about = f"{first}{field.about[1:].removesuffix('.')}."
         lines += textwrap.wrap(about, 100, initial_indent="    ", subsequent_indent="    ")
     return lines
+
+
+def valid_members(members: Mapping[str, T]) -> Iterator[tuple[str, T]]:
+    """The members of a section that have no fault."""
+    if members is not INVALID:
+        yield from ((name, one) for name, one in members.items() if one is not INVALID)

@@ -232,6 +232,16 @@ def test_a_listed_covariate_is_no_cluster(tmp_path):
         run(tmp_path, in_hospitals(60), data=data, analyses={"a": {"model": SHARED}})
 
 
+def test_a_deviation_of_another_analysis_is_no_cluster():
+    other = {"estimand": "per-protocol", "per_protocol": {"deviation": "hospital"}}
+    asked = content() | {"analyses": {"a": {"model": SHARED}, "b": other}}
+    message = (
+        "model.cluster: column 'hospital' is already used as analyses.b.per_protocol.deviation"
+    )
+    with pytest.raises(rs.InputError, match=message):
+        rs.study.Study(asked)
+
+
 def test_missing_clusters_are_refused(tmp_path):
     columns = in_hospitals(60)
     hospital = [None, *columns["hospital"][1:]]

@@ -118,7 +118,6 @@ class _Roles:
             if isinstance(exposure, TableStrategy):
                 start = ("exposures", name, "treated_at")
                 self._need(exposure.treated_at, "optional number", *start)
-        self._check_uses()
         self._need(data.sampling_weight, "number", "data", "sampling_weight")
         self._need(data.score, "number", "data", "score")
         self._need(data.index_date, "year", "data", "index_date")
@@ -149,34 +148,6 @@ class _Roles:
             hint = "give the file of a long table as `table`, or list columns under `columns`."
             self.faults.append(Fault(("data", "covariates"), message, hint))
         return left
-
-    def _check_uses(self) -> None:
-        """A column has one role, except that the id of rows may be that of people."""
-        data = self._data
-        uses: dict[str | None, str] = {}
-        for role in ("treatment", "id", "person", "index_date", "sampling_weight", "score"):
-            self._check_use(uses, getattr(data, role), "data", role)
-        before = dict(uses)
-        for name, exposure in self._study.specification.exposures.items():
-            if isinstance(exposure, TableStrategy):  # several may have one column
-                start = ("exposures", name, "treated_at")
-                self._check_use(dict(before), exposure.treated_at, *start)
-                uses.setdefault(exposure.treated_at, ".".join(start))
-        for name, outcome in self._study.specification.outcomes.items():
-            of_outcome = dict(uses)
-            for key in ("time", "event", "prior", "entry"):
-                self._check_use(of_outcome, getattr(outcome, key), "outcomes", name, key)
-            for own, analysis in self._study.specification.analyses.items():
-                if analysis.protocol is not None:
-                    place = ("analyses", own, "per_protocol", "deviation")
-                    self._check_use(dict(of_outcome), analysis.protocol.deviation, *place)
-
-    def _check_use(self, uses: dict[str | None, str], column: str | None, *path: str) -> None:
-        place = ".".join(path)
-        other = uses.setdefault(column, place)
-        if column is not None and other != place and {other, place} != {"data.id", "data.person"}:
-            message = f"column {column!r} is already used as {other}."
-            self.faults.append(Fault(path, message, "name another column."))
 
     def _label(self, name: str, *path: str) -> None:
         if not self._is_year(name):

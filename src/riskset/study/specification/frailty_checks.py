@@ -3,21 +3,16 @@
 from collections.abc import Iterator
 
 from riskset._settings import INVALID, Fault, KeyPath
-from riskset.study.specification.data_sections import CohortMethodFiles, TableData
-from riskset.study.specification.outcome_sections import TableOutcome
+from riskset.study.specification.data_sections import CohortMethodFiles
 from riskset.study.specification.sections import Analysis, Specification
 
 __all__ = ["faults_of_frailties"]
 
-ROLES = ("treatment", "id", "index_date", "sampling_weight", "score")
-ROLES_OF_OUTCOMES = ("time", "event", "prior", "entry", "end_reason")
-
 
 def faults_of_frailties(specification: Specification) -> Iterator[Fault]:
     """Faults of clusters; parts that are `INVALID` are skipped."""
-    if INVALID in (specification.data, specification.analyses, specification.variables):
+    if INVALID in (specification.data, specification.analyses):
         return
-    uses = dict(_uses(specification))
     for name, analysis in specification.analyses.items():
         if analysis is INVALID or analysis.model in (None, INVALID):
             continue
@@ -28,28 +23,7 @@ def faults_of_frailties(specification: Specification) -> Iterator[Fault]:
             message = "files of CohortMethod do not say which people belong together."
             hint = "leave `frailty` and `cluster` out, or use a table of people or a CDM."
             yield Fault(place, message, hint)
-        elif cluster in uses and cluster not in specification.variables:
-            message = f"column {cluster!r} is already used as {uses[cluster]}."
-            yield Fault(place, message, "name another column.")
         yield from _of_sets(place, analysis, cluster)
-
-
-def _uses(specification: Specification) -> Iterator[tuple[str, str]]:
-    """Columns of a table that cannot be clusters, and their uses."""
-    data, outcomes = specification.data, specification.outcomes
-    if not isinstance(data, TableData):
-        return
-    for role in ROLES:
-        if getattr(data, role) is not None:
-            yield getattr(data, role), f"data.{role}"
-    if data.covariates not in (None, INVALID):
-        for column in data.covariates.columns or ():
-            yield column, "data.covariates.columns"
-    for name, outcome in {} if outcomes is INVALID else outcomes.items():
-        if isinstance(outcome, TableOutcome):
-            for role in ROLES_OF_OUTCOMES:
-                if getattr(outcome, role) is not None:
-                    yield getattr(outcome, role), f"outcomes.{name}.{role}"
 
 
 def _of_sets(place: KeyPath, analysis: Analysis, cluster: str) -> Iterator[Fault]:

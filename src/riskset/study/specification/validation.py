@@ -1,18 +1,18 @@
 """Checks of a specification as a whole: names that do not exist, and contradictions."""
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
 
 from riskset._errors import InputError, MissingDependencyError
-from riskset._settings import INVALID, Fault, KeyPath
+from riskset._settings import INVALID, Fault, KeyPath, valid_members
 from riskset.ohdsi.cohort_definitions import CohortDefinition
 from riskset.omop.analyses import ANALYSES
 from riskset.omop.characteristics import CHARACTERISTICS
 from riskset.omop.events import Diagnosis
 from riskset.study.sources.cohort_records import defined_cohorts, nesting_cohorts
 from riskset.study.specification.codes import Codes
+from riskset.study.specification.column_roles import faults_of_column_roles
 from riskset.study.specification.covariate_lists import covariate_names
 from riskset.study.specification.data_sections import (
     CdmConnection,
@@ -47,13 +47,14 @@ def contradictions(specification: Specification, folder: Path) -> Iterator[Fault
     yield from _of_comparisons(specification)
     yield from _of_definitions(specification, folder)
     yield from _of_variables(specification)
+    yield from faults_of_column_roles(specification)
     yield from _of_covariate_ids(specification)
     yield from _of_imputation(specification)
     yield from _of_stacked_intervals(specification)
     yield from faults_of_estimands(specification)
     yield from faults_of_frailties(specification)
     yield from faults_of_strategies(specification)
-    for name, analysis in _valid(specification.analyses):
+    for name, analysis in valid_members(specification.analyses):
         yield from _of_analysis(specification, ("analyses", name), analysis)
 
 
@@ -69,16 +70,10 @@ def file_fault(path: KeyPath, file: Path) -> Fault:
     return Fault(path, f"there is no file or folder {str(file)!r}.", hint)
 
 
-def _valid(members: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """The members of a section that have no fault."""
-    if members is not INVALID:
-        yield from ((name, one) for name, one in members.items() if one is not INVALID)
-
-
 def _of_comparisons(specification: Specification) -> Iterator[Fault]:
     if INVALID in (specification.comparisons, specification.exposures):
         return
-    exposures, seen = dict(_valid(specification.exposures)), set()
+    exposures, seen = dict(valid_members(specification.exposures)), set()
     for k, comparison in enumerate(specification.comparisons):
         if comparison is INVALID:
             continue
@@ -123,7 +118,7 @@ def _of_definitions(specification: Specification, folder: Path) -> Iterator[Faul
     keys = "`concepts`, `cohort` or `definition`" if is_cdm else "`value`, or `time` and `event`,"
     values: dict[str, str] = {}
     for group in GROUPS:
-        for name, member in _valid(getattr(specification, group)):
+        for name, member in valid_members(getattr(specification, group)):
             if isinstance(member, TableStrategy):
                 continue
             if isinstance(member, Codes) != is_cdm:
@@ -138,7 +133,7 @@ def _of_definitions(specification: Specification, folder: Path) -> Iterator[Faul
                 yield from _of_codes((group, name), member, folder)
     if isinstance(specification.data, CdmData):
         yield from _of_cohorts(specification, specification.data, folder)
-    for name, analysis in _valid(specification.analyses):
+    for name, analysis in valid_members(specification.analyses):
         for section in ("new_users", "eligibility", "time_at_risk", "covariates"):
             if not is_cdm and getattr(analysis, section) is not None:
                 message = f"`{section}` applies to a CDM, but the data are {here}."
@@ -150,7 +145,7 @@ def _of_cohort_method(specification: Specification) -> Iterator[Fault]:
     """Exposures and outcomes are cohorts of the files, whose people R has selected."""
     default = {field.name: field for field in dataclasses.fields(CdmOutcome)}
     for group in GROUPS:
-        for name, member in _valid(getattr(specification, group)):
+        for name, member in valid_members(getattr(specification, group)):
             if isinstance(member, TableStrategy):
                 continue
             if not isinstance(member, Codes) or member.cohort is None:
@@ -162,7 +157,7 @@ def _of_cohort_method(specification: Specification) -> Iterator[Fault]:
                 if given != default[key].default:
                     message = f"`{key}` applies to a CDM, but the data are files of CohortMethod."
                     yield Fault((group, name, key), message, "leave it out, and give `cohort`.")
-    for name, analysis in _valid(specification.analyses):
+    for name, analysis in valid_members(specification.analyses):
         for section in ("new_users", "eligibility", "covariates"):
             if getattr(analysis, section) is not None:
                 message = f"`{section}` applies to a CDM, but the data are files of CohortMethod."
@@ -176,7 +171,7 @@ def _of_definitions_in_a_database(specification: Specification, data: CdmData) -
     if data.cohort_definitions is not None:
         places.append(("data", "cohort_definitions"))
     for group in GROUPS:
-        for name, member in _valid(getattr(specification, group)):
+        for name, member in valid_members(getattr(specification, group)):
             if isinstance(member, Codes) and member.definition is not None:
                 places.append((group, name, "definition"))
     for place in places:
@@ -196,7 +191,7 @@ def _of_imputation(specification: Specification) -> Iterator[Fault]:
         message = "scores that are given with the data do not use the imputed covariates."
         hint = "leave `score` out, so that a score is fitted to each completed data set."
         yield Fault(("data", "score"), message, hint)
-    for name, analysis in _valid(specification.analyses):
+    for name, analysis in valid_members(specification.analyses):
         model = analysis.model
         if model in (None, INVALID):
             continue
@@ -220,7 +215,7 @@ def _of_stacked_intervals(specification: Specification) -> Iterator[Fault]:
     """Weights that are smooth functions of an unpenalised score of known covariates."""
     data = specification.data
     has_score = isinstance(data, TableData) and data.score is not None
-    for name, analysis in _valid(specification.analyses):
+    for name, analysis in valid_members(specification.analyses):
         parts = (analysis.model, analysis.propensity, analysis.weight, analysis.trim)
         if INVALID in parts or analysis.model is None or analysis.model.interval != "stacked":
             continue
@@ -254,7 +249,7 @@ def _of_cohorts(specification: Specification, data: CdmData, folder: Path) -> It
         return
     wanted: dict[int, KeyPath] = {}
     for group in GROUPS:
-        for name, member in _valid(getattr(specification, group)):
+        for name, member in valid_members(getattr(specification, group)):
             if isinstance(member, Codes) and member.cohort is not None:
                 wanted.setdefault(member.cohort, (group, name, "cohort"))
     for name, number in nesting_cohorts(specification.analyses).items():
@@ -308,7 +303,7 @@ def _of_variables(specification: Specification) -> Iterator[Fault]:
         return
     columns: tuple[str, ...] = CHARACTERISTICS if is_cdm else (YEAR,)
     place_name = "a CDM" if is_cdm else "files of CohortMethod"
-    for name, variable in _valid(specification.variables):
+    for name, variable in valid_members(specification.variables):
         if variable.column is not None:
             place: KeyPath = ("variables", name, "column")
             if variable.column not in columns:
@@ -339,7 +334,7 @@ def _of_covariate_id(
     specification: Specification, place: KeyPath, covariate: str
 ) -> Iterator[Fault]:
     """An id ends in the number of its kind, which every analysis must make."""
-    for name, analysis in _valid(specification.analyses):
+    for name, analysis in valid_members(specification.analyses):
         fault = _fault_of_id(name, analysis, place, covariate)
         if fault is not None:
             yield fault
@@ -361,7 +356,7 @@ def _of_covariate_ids(specification: Specification) -> Iterator[Fault]:
     """Ids of covariates of a CDM that their analysis does not extract; names only the run knows."""
     if not isinstance(specification.data, CdmData):
         return
-    for name, analysis in _valid(specification.analyses):
+    for name, analysis in valid_members(specification.analyses):
         if INVALID in vars(analysis).values():
             continue
         for place, covariates in covariate_names(analysis):
@@ -492,7 +487,7 @@ def _of_risks_by_models(
     """Predictions of outcome models begin at the start, and are of the two arms alone."""
     late = [
         name
-        for name, outcome in _valid(specification.outcomes)
+        for name, outcome in valid_members(specification.outcomes)
         if isinstance(outcome, TableOutcome) and outcome.entry is not None
     ]
     for key in ("standardize", "doubly_robust"):
