@@ -142,6 +142,7 @@ def test_what_weightit_publishes():
             "entropy balancing does not use `score`",
         ),
         (["a", "b"], {"score": [[0.5, 0.5]] * 2, "max_rows": 5}, "`score` gives them"),
+        (["a", "b"], {"score": [[0.5, 0.5]] * 2, "X": [[1.0], [2.0]]}, "`X` has no use"),
     ],
 )
 def test_wrong_input(treatment, options, message):

@@ -233,7 +233,7 @@ def weight_treatments(
     )
     base = people.sampling_weight
     if score is not None:
-        _check_use_of_score(settings)
+        _check_use_of_score(X, settings)
     target = None
     if settings.estimand == "att":
         if settings.target not in levels:
@@ -256,13 +256,19 @@ def weight_treatments(
     return TreatmentWeights(levels, code, scores, weight, settings.estimand, people, penalty)
 
 
-def _check_use_of_score(settings: SeveralTreatments) -> None:
-    """Refuse settings that do nothing, or leave the scores without use."""
+def _check_use_of_score(X: object, settings: SeveralTreatments) -> None:
+    """Refuse arguments and settings that do nothing, or leave the scores without use."""
     if settings.method == "entropy":
         raise bad_setting(
             "score",
             "entropy balancing does not use `score`.",
             hint="leave it out, or use the method score.",
+        )
+    if X is not None:
+        raise bad_setting(
+            "X",
+            "`X` has no use, because `score` gives the scores.",
+            hint="leave one of the two out.",
         )
     for name in settings.of_regression():
         raise bad_setting(

@@ -282,12 +282,12 @@ def _check(
                 hint=f"pass both, or leave `{name}` out.",
                 value=getattr(design, name),
             )
-    for name, size, least in (("events", events, 0), ("people", people, 2)):
-        if size is None:
-            continue
-        if not (is_number(size) and least <= size < math.inf and size > 0):
-            must = "a positive number" if least == 0 else f"a number of at least {least}"
-            raise bad_setting(name, f"`{name}` must be {must}, but it is {size!r}.", value=size)
+    if events is not None and not (is_number(events) and 0 < events < math.inf):
+        message = f"`events` must be a positive number, but it is {events!r}."
+        raise bad_setting("events", message, value=events)
+    if people is not None and not (is_number(people) and 2 <= people < math.inf):
+        message = f"`people` must be a number of at least 2, but it is {people!r}."
+        raise bad_setting("people", message, value=people)
 
 
 def _of_events(

@@ -39,6 +39,7 @@ from riskset.data.column_storage import SparseColumns
 from riskset.data.design import Design
 from riskset.data.outcome import Outcome
 from riskset.estimators._cv_settings import CVSettings, choose_penalty
+from riskset.infer.crossval.folds import deal_units
 from riskset.infer.crossval.search_plan import SearchPlan
 from riskset.model.cox import CoxLoss
 from riskset.model.penalty import Penalty
@@ -251,14 +252,8 @@ def assign_folds(people: TreatedPeople, settings: SeveralTreatments) -> Index:
             f"there are {n:,} people, too few for {folds:,} folds.",
             hint="use fewer `folds`, or give the penalty a strength.",
         )
-    out = np.empty((settings.repeats, unit.size), dtype=np.int64)
-    for r, child in enumerate(np.random.SeedSequence(settings.seed).spawn(settings.repeats)):
-        order = np.random.default_rng(child).permutation(n)
-        order = order[np.argsort(people.code[first][order], kind="stable")]
-        fold = np.empty(n, dtype=np.int64)
-        fold[order] = np.arange(n) % folds
-        out[r] = fold[unit.reshape(-1)]
-    return out
+    dealt = deal_units(n, folds, settings.repeats, settings.seed, (people.code[first],))
+    return dealt[:, unit.reshape(-1)]
 
 
 def _check(solution: Solution) -> None:

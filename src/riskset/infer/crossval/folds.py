@@ -1,6 +1,6 @@
 """Which rows are left out in each replicate: drawn from a seed, or given."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +12,7 @@ from riskset.data.checks import Places
 from riskset.data.labels import as_codes
 from riskset.data.outcome import Outcome
 
-__all__ = ["Folds", "check_comparable", "draw_folds", "given_folds"]
+__all__ = ["Folds", "check_comparable", "deal_units", "draw_folds", "given_folds"]
 
 NO_FOLD = -1
 """Fold of a row of weight 0."""
@@ -72,14 +72,25 @@ def draw_folds(
     events = np.bincount(unit, outcome.is_event[present])
     others = np.bincount(unit, (outcome.event != 0)[present]) - events
     assigned = np.full((repeats, outcome.n_rows), NO_FOLD, dtype=np.int64)
-    for r, child in enumerate(np.random.SeedSequence(int(seed)).spawn(repeats)):
-        order = np.random.default_rng(child).permutation(kept.size)
-        if stratify:
-            order = order[np.lexsort((-others[order], -events[order]))]
-        fold = np.empty(kept.size, dtype=np.int64)
-        fold[order] = np.arange(kept.size) % folds
-        assigned[r, present] = fold[unit]
+    by = (-others, -events) if stratify else ()
+    dealt = deal_units(kept.size, folds, repeats, seed, by)
+    assigned[:, present] = dealt[:, unit]
     return Folds(assigned, (np.arange(folds),) * repeats)
+
+
+def deal_units(n: int, folds: int, repeats: int, seed: int, by: Sequence[AnyArray] = ()) -> Index:
+    """Folds (repeats, n) of units that are dealt out in random order, or sorted by keys (n,).
+
+    The last key decides first, as in `np.lexsort`; units that are equal in all keys come in random
+    order.
+    """
+    out = np.empty((repeats, n), dtype=np.int64)
+    for r, child in enumerate(np.random.SeedSequence(int(seed)).spawn(repeats)):
+        order = np.random.default_rng(child).permutation(n)
+        if by:
+            order = order[np.lexsort([key[order] for key in by])]
+        out[r, order] = np.arange(n) % folds
+    return out
 
 
 def given_folds(ids: object, outcome: Outcome) -> Folds:
