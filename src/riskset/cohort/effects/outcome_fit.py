@@ -228,7 +228,9 @@ def _with_frailties(found: Estimate, model: CoxFrailty, data: FitData) -> tuple[
         return replace(found, status="events_in_one_arm", interval=None), {}
     others = select_columns(data.design, np.arange(1, data.design.n_features))
     alone = copy.copy(model).fit(others, data.y, **data.arguments)
-    llr = model.integrated_log_likelihood_ - alone.integrated_log_likelihood_
+    llr = NAN
+    if alone.status_ not in UNCERTIFIED:
+        llr = model.integrated_log_likelihood_ - alone.integrated_log_likelihood_
     found = replace(found, llr=llr, se_model=float(model.standard_error_[0]))
     names = [TREATMENT, *data.interactions.values()]
     every = model.confidence_interval(names, level=found.level)
