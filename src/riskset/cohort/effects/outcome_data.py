@@ -195,32 +195,14 @@ def _assembled(
     """
     rows = np.flatnonzero(adjustment.kept)
     held, covariates = _held_apart(covariates, settings, rows)
-    treatment = adjustment.population.treatment[rows].astype(np.float64)
-    parts = [Design.from_columns({TREATMENT: treatment})]
-    interactions, spared, notes = {}, [TREATMENT], []
-    extra, tidied = covariates.extra, None
-    if extra is not None and settings.chooses_penalty and settings.tidy:
-        tidied = tidy(extra, adjustment)
-        extra = tidied.design
-    if extra is None or not extra.n_features:
-        if extra is not None:
-            notes.append(Note("no_covariates", (), NO_COVARIATES))
-        settings, extra = replace(settings, penalty=None, cross_validate=None), None
-    if covariates.groups is not None:
-        groups = covariates.groups
-        known = () if extra is None else extra.names
-        interactions = {name: f"{TREATMENT}:{name}" for name in groups.names}
-        columns = dict(zip(groups.names, groups.to_dense(rows=rows).T, strict=True))
-        made = {interactions[name]: treatment * x for name, x in columns.items()}
-        made |= {name: x for name, x in columns.items() if name not in known}
-        parts.append(Design.from_columns(made))
-        spared += [*interactions.values(), *groups.names]
-    if extra is not None:
-        parts.append(extra.take_rows(rows))
+    columns = _model_columns(adjustment, covariates, settings, rows)
+    if columns.n_extra == 0:
+        settings = replace(settings, penalty=None, cross_validate=None)
     is_stratified = reading == "stratified" and adjustment.set_id is not None
     strata = adjustment.set_id[rows] if is_stratified else None  # type: ignore[index]
     events = model_events(outcomes.take(rows), strata, settings)
     kind = interval_kind(adjustment, rows, reading, settings)
+    notes = list(columns.notes)
     is_whole = events.ties == "exact" or settings.whole_likelihood is not None
     if is_whole:
         notes += _notes_of_whole(settings, adjustment, rows, reading)
@@ -230,13 +212,13 @@ def _assembled(
         notes.append(Note("weights_as_counts", (), WEIGHTS_AS_COUNTS))
     cluster = None if is_whole else _clusters(adjustment.cluster[rows])
     cluster = cluster if covariates.cluster is None else covariates.cluster[rows]
-    penalty = sparing(settings.kind, spared)
-    whole = Design.stack(parts)
-    design = without_references(whole, penalty)
-    before = 0 if extra is None else extra.n_features  # first levels left out are all of these
+    penalty = sparing(settings.kind, columns.spared)
+    design = without_references(columns.design, penalty)
+    # First levels that are left out are all of the covariates.
+    n_left_out = columns.design.n_features - design.n_features
     found = FitData(
         design=design,
-        interactions=interactions,
+        interactions=columns.interactions,
         y=events.y,
         arguments={
             "sample_weight": weight,
@@ -248,11 +230,51 @@ def _assembled(
         estimator=_estimator(adjustment, rows, settings, penalty, events.ties),
         notes=(*notes, *events.notes),
         constant=events.constant(weight, strata),
-        tidied=tidied,
-        n_covariates=before and before - whole.n_features + design.n_features,
+        tidied=columns.tidied,
+        n_covariates=columns.n_extra and columns.n_extra - n_left_out,
         score=covariates.score,
     )
-    return found, spared, settings
+    return found, columns.spared, settings
+
+
+@dataclass(frozen=True, eq=False)
+class _ModelColumns:
+    """The treatment, interactions and, last, `n_extra` covariates; `spared` have no penalty."""
+
+    design: Design
+    interactions: dict[str, str]
+    spared: list[str]
+    n_extra: int
+    tidied: TidyInfo | None
+    notes: tuple[Note, ...]
+
+
+def _model_columns(
+    adjustment: Adjustment, covariates: OutcomeCovariates, settings: OutcomeModel, rows: Index
+) -> _ModelColumns:
+    """The columns of a model of some rows."""
+    treatment = adjustment.population.treatment[rows].astype(np.float64)
+    parts, notes = [Design.from_columns({TREATMENT: treatment})], []
+    extra, tidied = covariates.extra, None
+    if extra is not None and settings.chooses_penalty and settings.tidy:
+        tidied = tidy(extra, adjustment)
+        extra = tidied.design
+    if extra is not None and not extra.n_features:
+        notes, extra = [Note("no_covariates", (), NO_COVARIATES)], None
+    interactions, spared = {}, [TREATMENT]
+    if covariates.groups is not None:
+        groups = covariates.groups
+        known = () if extra is None else extra.names
+        interactions = {name: f"{TREATMENT}:{name}" for name in groups.names}
+        columns = dict(zip(groups.names, groups.to_dense(rows=rows).T, strict=True))
+        made = {interactions[name]: treatment * x for name, x in columns.items()}
+        made |= {name: x for name, x in columns.items() if name not in known}
+        parts.append(Design.from_columns(made))
+        spared += [*interactions.values(), *groups.names]
+    if extra is not None:
+        parts.append(extra.take_rows(rows))
+    n_extra = 0 if extra is None else extra.n_features
+    return _ModelColumns(Design.stack(parts), interactions, spared, n_extra, tidied, tuple(notes))
 
 
 def _clusters(own: Index) -> Index | None:
