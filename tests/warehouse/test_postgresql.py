@@ -467,6 +467,15 @@ def test_a_limit_that_ends_the_first_statement_is_no_lack_of_a_connection(postgr
     assert "statement_timeout" in caught.value.hint
 
 
+@pytest.fixture
+def interruptible():
+    """Ctrl-C raises `KeyboardInterrupt`, also where a program in the background ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_ctrl_c_ends_a_statement_as_keyboard_interrupt(postgres):
     with closing(Warehouse.of(postgres.url())) as warehouse:
         threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
@@ -475,6 +484,7 @@ def test_ctrl_c_ends_a_statement_as_keyboard_interrupt(postgres):
         assert warehouse.rows("SELECT 1", "one") == [(1,)]
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_ctrl_c_ends_a_pull_as_keyboard_interrupt(postgres, tmp_path):
     rows = 'SELECT n AS "n" FROM GENERATE_SERIES(1, 3000000) AS t(n)'
     path, told = tmp_path / "pulled.parquet", []
