@@ -28,10 +28,10 @@ from riskset.omop.cdm_tables import (
 )
 from riskset.omop.columns import absent, cast, has_zone, kind
 from riskset.omop.scratch import CDM, Scratch
-from riskset.omop.server_tables import ServerTables, told
+from riskset.omop.server_tables import ServerTables, pull_listener
 from riskset.omop.sources import FileOpener, is_file_name, text_store
 from riskset.warehouse.connection import Warehouse
-from riskset.warehouse.pull import Tell
+from riskset.warehouse.pull import PullListener
 
 __all__ = ["Cdm", "check_open"]
 
@@ -134,7 +134,7 @@ class Cdm:
         spill_folder: str | Path | None = None,
         cache_folder: str | Path | None = None,
         cache_days: int = CACHE_DAYS,
-        progress: bool | Tell | None = None,
+        progress: bool | PullListener | None = None,
     ) -> Self:
         """Open a CDM in a database.
 
@@ -214,7 +214,7 @@ class Cdm:
             if warehouse.identity and cache_days:
                 place = user_cache() if cache_folder is None else Path(cache_folder)
             store = TableStore(place, cache_days or CACHE_DAYS)
-            return ServerTables(opener, warehouse, schemas, store, told(progress))
+            return ServerTables(opener, warehouse, schemas, store, pull_listener(progress))
 
         copies = functools.cache(lambda: text_store(cache_folder, cache_days))
         try:

@@ -39,7 +39,7 @@ from riskset.omop.server_vocabulary import ServerVocabulary
 from riskset.omop.sources import FileOpener, is_file_name
 from riskset.warehouse.connection import Warehouse
 from riskset.warehouse.keys import PeopleKeys
-from riskset.warehouse.pull import Puller, PullProgress, Tell
+from riskset.warehouse.pull import Puller, PullListener, PullProgress
 from riskset.warehouse.statements import (
     KeyRows,
     RowLimits,
@@ -50,7 +50,7 @@ from riskset.warehouse.statements import (
     people_with_records,
 )
 
-__all__ = ["ServerTables", "told"]
+__all__ = ["ServerTables", "pull_listener"]
 
 DAY = "index_date"
 """A name of a column that says that it holds a date."""
@@ -76,11 +76,11 @@ class ServerTables:
         warehouse: Warehouse,
         schemas: Sequence[str],
         store: TableStore,
-        tell: Tell,
+        listener: PullListener,
     ) -> None:
         self._opener, self._warehouse = opener, warehouse
         scope = f"{warehouse.dialect.kind} {warehouse.identity}"
-        self._puller = Puller(warehouse, store, opener.database, scope, tell)
+        self._puller = Puller(warehouse, store, opener.database, scope, listener)
         self._tables = _found(warehouse, schemas)
         self._held: dict[str, _Held] = {}
         self._asked: list[SoughtPeople] = []
@@ -356,15 +356,15 @@ def _columns(rows: Sequence[Sequence[object]], place: str) -> dict[str, dict[str
     return tables
 
 
-def told(progress: bool | Tell | None) -> Tell:
+def pull_listener(progress: bool | PullListener | None) -> PullListener:
     """What shows how far pulls are: a function, or a bar where one is wanted."""
     if callable(progress):
         return progress
     bar = ProgressBar("pull", progress)
 
-    def tell(pull: PullProgress) -> None:
+    def show(pull: PullProgress) -> None:
         bar.update(0.0, pull.words)
         if pull.is_done:
             bar.stop()
 
-    return tell
+    return show

@@ -18,7 +18,7 @@ from riskset.warehouse.connection import Warehouse
 from riskset.warehouse.keys import Keys
 from riskset.warehouse.statements import KeyRows, ServerTable, whole_table
 
-__all__ = ["PullProgress", "Puller", "Tell"]
+__all__ = ["PullProgress", "Puller", "PullListener"]
 
 PARTS = 0.5
 """Seconds between two reports of a pull under way."""
@@ -49,7 +49,7 @@ class PullProgress:
         return size
 
 
-Tell = Callable[[PullProgress], None]
+PullListener = Callable[[PullProgress], None]
 
 
 class Puller:
@@ -61,10 +61,10 @@ class Puller:
         store: TableStore,
         database: Database,
         scope: str,
-        tell: Tell,
+        listener: PullListener,
     ) -> None:
         self._warehouse, self._store, self._database = warehouse, store, database
-        self._scope, self._tell = scope, tell
+        self._scope, self._listener = scope, listener
 
     def whole(
         self, table: ServerTable, columns: Sequence[str], usual: Mapping[str, str]
@@ -90,7 +90,7 @@ class Puller:
         started, name = time.monotonic(), table.name.lower()
         kept = self._store.find(key)
         if kept is None:
-            moved = _Moved(name, started, self._tell)
+            moved = _Moved(name, started, self._listener)
 
             def write(path: Path) -> int:
                 with closing(self._streams(statements(), table.words, usual)) as streams:
@@ -101,7 +101,7 @@ class Puller:
         done = PullProgress(
             name, kept.n_rows, kept.n_bytes, seconds, True, kept.is_reused, kept.made
         )
-        self._tell(done)
+        self._listener(done)
         return kept
 
     def _streams(
@@ -116,8 +116,8 @@ class Puller:
 class _Moved:
     """Counts rows and bytes of a pull, and reports them now and then."""
 
-    def __init__(self, table: str, started: float, tell: Tell) -> None:
-        self._table, self._started, self._tell = table, started, tell
+    def __init__(self, table: str, started: float, listener: PullListener) -> None:
+        self._table, self._started, self._listener = table, started, listener
         self._n_rows = self._n_bytes = 0
         self._next = started + PARTS
 
@@ -128,4 +128,4 @@ class _Moved:
             self._next = now + PARTS
             seconds = now - self._started
             progress = PullProgress(self._table, self._n_rows, self._n_bytes, seconds, False)
-            self._tell(progress)
+            self._listener(progress)

@@ -20,7 +20,7 @@ from riskset.study.specification.outcome_sections import CdmOutcome
 from riskset.study.specification.sections import Analysis, CovariateSection
 from riskset.study.specification.study_definition import Study
 from riskset.study.specification.validation import file_fault
-from riskset.warehouse.pull import Tell
+from riskset.warehouse.pull import PullListener
 
 __all__ = ["cohort_file", "fetch", "files_of", "open_cdm"]
 
@@ -29,7 +29,7 @@ PEOPLE = ("person", "observation_period", "death")
 
 
 def open_cdm(
-    study: Study, cache: StepCache | None = None, progress: Tell = lambda pull: None
+    study: Study, cache: StepCache | None = None, progress: PullListener = lambda pull: None
 ) -> Cdm:
     """The CDM of a study; raises `InputError` if a table that it needs is absent, with the line.
 
@@ -61,7 +61,7 @@ def open_cdm(
 
 
 def _opened(
-    study: Study, data: CdmData, spill: Path | None, folder: Path | None, progress: Tell
+    study: Study, data: CdmData, spill: Path | None, folder: Path | None, progress: PullListener
 ) -> Cdm:
     if isinstance(data.cdm, CdmConnection):
         given = data.cdm

@@ -46,7 +46,7 @@ from riskset.study.specification.outcome_sections import CdmOutcome
 from riskset.study.specification.sections import Analysis, Comparison, CovariateSection
 from riskset.study.specification.study_definition import Study
 from riskset.study.specification.subgroup_variables import Labels, label_people
-from riskset.warehouse.pull import Tell
+from riskset.warehouse.pull import PullListener
 
 __all__ = ["CdmSource"]
 
@@ -124,7 +124,9 @@ class CdmSource:
     place = "the CDM"
     """What messages call the data."""
 
-    def __init__(self, study: Study, cache: StepCache, progress: Tell = lambda pull: None) -> None:
+    def __init__(
+        self, study: Study, cache: StepCache, progress: PullListener = lambda pull: None
+    ) -> None:
         self._study, self._cache, data = study, cache, study.specification.data
         assert isinstance(data, CdmData)
         labels, faults = label_file(study)

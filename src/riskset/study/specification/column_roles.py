@@ -60,7 +60,9 @@ def _of_clusters(specification: Specification, uses: Uses) -> Iterator[Fault]:
         if analysis.model in (None, INVALID) or variables is INVALID:
             continue
         cluster = analysis.model.cluster
-        if cluster not in variables and uses.get(cluster) != "data.person":
+        if cluster is None or cluster in variables:
+            continue
+        if uses.get(cluster) != "data.person":
             yield from _faults_of_use(dict(uses), cluster, ("analyses", name, "model", "cluster"))
 
 
