@@ -7,6 +7,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import riskset as rs
@@ -119,6 +120,54 @@ def test_without_deviations_weights_are_one():
     estimate = rs.cohort.fit_per_protocol(found)
     assert estimate.log_hr == pytest.approx(plain.coef_[0], abs=1e-9)
     assert estimate.se == pytest.approx(plain.robust_standard_error_[0], rel=1e-7)
+
+
+def test_when_in_a_row_people_deviate_does_not_matter():
+    """Of six people, two deviate within the first month, and one of four within the second.
+
+    Their rows end before those of the others, and the weights of the rest are 6/4 and 6/4 * 4/3.
+    """
+    entry = [0] * 6 + [30] * 4 + [60] * 3
+    time = [10, 20, 30, 30, 30, 30, 45, 60, 60, 60, 90, 90, 90]
+    person = [1, 2, 3, 4, 5, 6, 3, 4, 5, 6, 4, 5, 6]
+    leaves = [1, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0]
+    died = [0] * 10 + [1] * 3
+    for time_df in (1, 3):
+        found = rs.cohort.censoring_weights(
+            rs.Surv(time, died, entry=entry),
+            [1] * 13,
+            person=person,
+            deviates=leaves,
+            time_df=time_df,
+            stabilise=False,
+        )
+        assert found.weight == pytest.approx([1] * 6 + [3 / 2] * 4 + [2] * 3, rel=1e-7)
+
+
+def test_clones_that_deviate_at_one_time_have_one_numerator_however_their_rows_are_cut():
+    """Two of four start the treatment by day 30, one of them before the window of ten days.
+
+    Of the three at risk on day 30, two deviate: the one who stays stands for all of them.
+    """
+    people = {"id": [1, 2, 3, 4], "days": [90] * 4, "died": [0] * 4}
+    people["surgery"] = [5, 25, np.nan, np.nan]
+    rows = pd.DataFrame(people)
+    names = {"time": "days", "event": "died"}
+    cut = rs.split(rows, [12, 24], **names, id=None, episode=None)
+    rows = pd.concat([rows.iloc[:2].assign(entry=0), cut[cut["id"] > 2]], ignore_index=True)
+    rows = rs.cohort.clone(rows, "surgery", grace=30, window=10, entry="entry", **names)
+    rows = rows[rows["arm"] == 1].reset_index(drop=True)
+    found = rs.cohort.censoring_weights(
+        rs.Surv(rows["days"], rows["died"], entry=rows["entry"]),
+        rows["arm"],
+        person=rows["id"],
+        deviates=rows["deviates"],
+        at_risk=rows["at_risk"],
+    )
+    last = dict(zip(rows["id"], found.weight, strict=True))  # of the last row of each
+    early, late = (last[person] for person in (1, 2))
+    assert (early, late) == pytest.approx((1 / 2, 3 / 2), rel=1e-7)
+    assert early + late == pytest.approx(2, rel=1e-7)
 
 
 # ------------------------------------------------------------------------------- against R

@@ -217,19 +217,21 @@ def test_risks_of_strategies_are_those_of_the_simulation(tmp_path):
             exposures=exposures,
             comparisons=pairs,
             analyses={"clones": {"per_protocol": {"every": 5}}},
+            risk_times=[100, 200],  # by 200 days, few have not started
         )
         truth = simulated(20_000, 5, 0.0)  # as if the treatment did nothing
-        dies = np.mean((truth["died"] == 1) & (truth["days"] <= 200))
-        (crude,) = found.rows("absolute_risks", comparator="never", adjusted=False)
-        (never,) = found.rows("absolute_risks", comparator="never", adjusted=True)
-        assert crude["comparator_lower"] > dies  # the sick do not start
-        assert abs(never["comparator_risk"] - dies) < 0.02
-        if log_hr:
-            assert never["difference_upper"] < -0.05
-            continue
-        for risk in found.rows("absolute_risks", adjusted=True):
-            assert abs(risk["target_risk"] - dies) < 0.02
-            assert risk["difference_lower"] < 0 < risk["difference_upper"]
+        for time, most in ((100, 0.02), (200, 0.04)):
+            dies = np.mean((truth["died"] == 1) & (truth["days"] <= time))
+            (crude,) = found.rows("absolute_risks", comparator="never", adjusted=False, time=time)
+            (never,) = found.rows("absolute_risks", comparator="never", adjusted=True, time=time)
+            assert crude["comparator_lower"] > dies  # the sick do not start
+            assert abs(never["comparator_risk"] - dies) < most
+            if log_hr:
+                assert never["difference_upper"] < -0.02
+                continue
+            for risk in found.rows("absolute_risks", adjusted=True, time=time):
+                assert abs(risk["target_risk"] - dies) < 0.02
+                assert risk["difference_lower"] < 0 < risk["difference_upper"]
 
 
 def test_people_have_one_row_in_each_arm(found):

@@ -225,11 +225,12 @@ def censoring_weights(
     the time and the `baseline` covariates (``stabilise=True``), or 0. Each arm has its own models.
 
     ``kind="logistic"`` fits pooled logistic regressions of `deviates` on a natural cubic spline of
-    time and the covariates, in which each row at risk is a trial; rows should be about equally
-    long, as `riskset.split` makes them. ``kind="cox"`` fits Cox models of the time of deviation,
-    with :math:`1 - p_j = e^{-(H(t_j) - H(s_j))}` for a row at risk in :math:`(s_j, t_j]`. Both
-    have no penalty. An event comes before a deviation of the same time: who has one at the end of a
-    row could not deviate there.
+    the time at which a row starts and the covariates, in which each row at risk is a trial; rows
+    should be about equally long, as `riskset.split` makes them, and so short that few people
+    deviate within one, because a weight counts deviations before its row only. ``kind="cox"`` fits
+    Cox models of the time of deviation, with :math:`1 - p_j = e^{-(H(t_j) - H(s_j))}` for a row at
+    risk in :math:`(s_j, t_j]`. Both have no penalty. An event comes before a deviation of the same
+    time: who has one at the end of a row could not deviate there.
 
     Parameters
     ----------

@@ -116,8 +116,9 @@ class ArmModel:
         time = np.where(had_event[at], np.nextafter(time, entry), time)
         parts = []
         if settings.kind == "logistic":
-            moment = entry if settings.deviation_at == "start" else time
-            parts.append(_time_columns(moment, settings.time_df))
+            # The end of a row would tell that somebody deviates before others' rows end.
+            is_one_time = settings.deviation_at == "end" and time.size and time.min() == time.max()
+            parts.append(_time_columns(entry, 0 if is_one_time else settings.time_df))
         if covariates is not None:
             parts.append(covariates.take_rows(at))
         design = Design.stack(

@@ -115,6 +115,10 @@ class ProtocolRows:
         own = np.flatnonzero(self.at_risk & (self.treatment == arm))
         if own.size == np.count_nonzero(self.treatment == arm):
             return self.at_risk
+        if own.size and not self.deviates_at_start:
+            latest = self.time[own].max()
+            if self.time[own].min() == latest:  # as at the end of a grace period
+                return np.asarray(self.time == latest)
         begin, end = np.sort(self.entry[own]), np.sort(self.time[own])
         if self.deviates_at_start:  # in [entry, time)
             begun = np.searchsorted(begin, self.entry, side="right")
