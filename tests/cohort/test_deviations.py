@@ -159,3 +159,31 @@ def test_bad_times_are_refused():
         rs.cohort.censor_deviations(people, "operation", **KEYS)
     with pytest.raises(rs.InputError, match="'died'"):
         rs.cohort.censor_deviations(people, "surgery", deviates="died", **KEYS)
+
+
+def test_a_window_opens_at_the_decimal_difference():
+    """0.3 - 0.1 is less than 0.2 in binary numbers: who starts at 0.2 starts before the window."""
+    people = {"id": ["a", "b"], "days": [1.0, 1.0], "died": [0, 0], "surgery": [0.2, 0.25]}
+    rows = rs.split(pd.DataFrame(people), [0.2], **KEYS, id=None, episode=None)
+    found = rs.cohort.clone(rows, "surgery", grace=0.3, window=0.1, entry="entry", **KEYS)
+    treated = found[found["arm"] == 1]
+    assert lines(treated, "id", "entry", "days", "at_risk") == [
+        ("a", 0, 0.2, 0),
+        ("a", 0.2, 0.3, 0),
+        ("a", 0.3, 1, 0),
+        ("b", 0, 0.2, 0),
+        ("b", 0.2, 0.3, 1),
+        ("b", 0.3, 1, 0),
+    ]
+
+
+def test_the_window_may_be_the_whole_period_of_follow_up_that_starts_late():
+    """The period from 0.1 to 0.3 has the length 0.2, and no row is cut a last digit after 0.1."""
+    people = {"id": ["a"], "days": [1.0], "died": [0], "surgery": [0.15]}
+    whole = rs.cohort.clone(pd.DataFrame(people), "surgery", grace=0.3, start=0.1, **KEYS)
+    given = rs.cohort.clone(
+        pd.DataFrame(people), "surgery", grace=0.3, window=0.2, start=0.1, **KEYS
+    )
+    names = ("entry", "days", "arm", "deviates", "at_risk")
+    assert lines(given, *names) == lines(whole, *names)
+    assert lines(whole, *names)[:2] == [(0.1, 0.3, 1, 0, 1), (0.3, 1, 1, 0, 0)]

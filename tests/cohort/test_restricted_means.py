@@ -291,3 +291,26 @@ def test_few_competing_events_hide_the_time_without_any_event():
     assert [value is None for value in shown["target"]] == [True, False, True]
     assert [value is None for value in shown["comparator"]] == [False, False, False]
     assert [value is None for value in shown["difference"]] == [True, False, True]
+
+
+def test_a_cause_that_nobody_has_is_noted():
+    people = rs.cohort.Population([1, 1, 1, 0, 0, 0])
+    y = rs.Surv([1.0, 2, 3, 2, 3, 4], [1, 2, 0, 1, 2, 0])
+    for found in (
+        rs.cohort.restricted_mean(y, people, 2, cause=9),
+        rs.cohort.risk_difference(y, people, 2, cause=9, replicates=50),
+    ):
+        assert [note.code for note in found.notes] == ["no_outcome"]
+        assert "none of the people who are left has the outcome" in repr(found)
+    assert rs.cohort.restricted_mean(y, people, 2, cause=1).notes == ()
+
+
+@pytest.mark.parametrize("function", [rs.cohort.restricted_mean, rs.cohort.standardize])
+def test_horizons_whose_square_is_no_number_are_refused(function):
+    people = rs.cohort.Population([1, 1, 0, 0])
+    y = rs.Surv([1e300, 3e300, 2e300, 4e300], [1, 0, 1, 0])
+    more = [] if function is rs.cohort.restricted_mean else [[[0], [1], [0], [1]]]
+    with pytest.raises(rs.InputError, match=r"at most 1e\+150, .*but 2e\+300 is among them"):
+        function(y, people, *more, [1, 2e300])
+    with pytest.raises(rs.InputError, match="at most"):
+        rs.restricted_mean(y, times=[2e300])

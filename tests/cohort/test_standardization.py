@@ -270,3 +270,11 @@ def test_hints_say_what_helps():
     y, x = rs.Surv(time, np.minimum(status, 1)), np.column_stack([x, (status > 0).astype(float)])
     with pytest.raises(rs.CohortError, match="or use a `penalty`"):
         rs.cohort.standardize(y, people, x, 0.8)
+
+
+@pytest.mark.parametrize("function", [rs.cohort.standardize, rs.cohort.doubly_robust])
+def test_covariates_are_needed(function):
+    people = rs.cohort.Population([1, 1, 0, 0])
+    with pytest.raises(rs.CohortError, match="the covariates are None") as caught:
+        function(rs.Surv([1.0, 2, 3, 4], [1, 0, 1, 0]), people, None, 2)
+    assert caught.value.code == "BadCovariates"

@@ -243,6 +243,16 @@ def test_people_have_one_row_in_each_arm(found):
     assert (main["contrast"], main["estimand"]) == ("per-protocol", None)
 
 
+def test_balance_does_not_apply_to_people_who_are_in_both_groups(found, tmp_path):
+    """It is 0 by construction, and says nothing of the weights for deviation."""
+    verdicts = {row["name"]: (row["value"], row["verdict"]) for row in found.rows("diagnostics")}
+    for name in ("balance", "shared_balance", "equipoise", "generalisability"):
+        assert verdicts[name] == (None, "not_evaluated")
+    assert verdicts["mdrr"][1] == "pass"
+    text = rs.report.write(found.path, tmp_path / "report.html").read_text("utf-8")
+    assert text.count("does not apply: every person is in both groups") == 3 * 4
+
+
 def test_shared_numbers_of_both_arms_do_not_differ_by_few(tmp_path):
     """Before the end of the grace period, those of one arm are among those of the other."""
     write(tmp_path, PEOPLE)
@@ -278,6 +288,7 @@ def test_the_report_says_who_counts_where(found, tmp_path):
     assert ".." not in done["strategies"]
     assert ". or " not in done["strategies"]
     assert "a clone in each group" in done["assignment"]
+    assert "Washout" not in text
     words = found.study["analyses"]["clones"]["words"]
     assert "a clone was censored when it deviated" in words["deviations"]
     assert "at a start within the grace period, or at any start if" in words["deviations"]

@@ -28,6 +28,9 @@ __all__ = ["RestrictedMean", "RestrictedMeans", "as_horizons", "restricted_mean"
 
 RestrictedMeanVariance = Literal["auto", "counts", "robust"]
 
+LONGEST = 1e150
+"""The longest horizon, whose square is still a number."""
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RestrictedMean:
@@ -348,6 +351,12 @@ def as_horizons(times: object) -> Rows:
             "choose an end within it, such as `times=[365]`."
             if is_endless
             else "the mean time is taken from 0 to each of them, such as `times=[365]`.",
+        )
+    if at.max() > LONGEST:
+        raise InputError(
+            f"`times` must be at most {LONGEST:g}, because a variance is a square of time, but "
+            f"{at.max():g} is among them.",
+            hint="count time in a longer unit, such as years.",
         )
     return at
 

@@ -30,7 +30,6 @@ from riskset.results.rows import (
 )
 from riskset.study.cache import StepCache
 from riskset.study.sources.source import StudySource
-from riskset.study.specification.exposure_sections import strategies_of
 from riskset.study.specification.keys import KEYS
 from riskset.study.specification.study_definition import Study
 from riskset.study.steps.adjustment_step import (
@@ -147,7 +146,6 @@ class ResultRows:
         return self._cache.load(AdjustmentStep, key)
 
     def _of_runs(self) -> Iterator[RunRow]:
-        exposures = self._study.specification.exposures
         for run in self._runs:
             step = self._adjustment(run.adjustment)
             row = RunRow(
@@ -164,8 +162,7 @@ class ResultRows:
                 unblind=run.diagnostics.unblind,
                 unblind_for_evidence_synthesis=run.diagnostics.unblind_for_evidence_synthesis,
                 blinded=self._is_blinded(run),
-                cloned=strategies_of(exposures, run.comparison.target, run.comparison.comparator)
-                is not None,
+                cloned=run.is_cloned,
             )
             yield row.changed(sentence_columns("reason", run.reason))
 

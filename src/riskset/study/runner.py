@@ -21,6 +21,7 @@ from riskset.study.sources.source import (
     StudySource,
     people_key,
 )
+from riskset.study.specification.exposure_sections import strategies_of
 from riskset.study.specification.sections import ADJUSTMENTS, Analysis, Comparison
 from riskset.study.specification.study_definition import Study
 from riskset.study.steps.adjustment_step import AdjustmentStep, BalanceStep, adjust, balance_of
@@ -82,6 +83,8 @@ class StudyRunner:
         for comparison in asked.comparisons:
             for name, analysis in asked.analyses.items():
                 shared = self._shared_people(comparison, name, analysis)
+                both = strategies_of(asked.exposures, comparison.target, comparison.comparator)
+                is_cloned = both is not None
                 runs = []
                 for outcome_name, outcome in asked.outcomes.items():
                     run = EstimateRun(
@@ -91,6 +94,7 @@ class StudyRunner:
                         outcome_name=outcome_name,
                         outcome=outcome,
                         shared=shared,
+                        is_cloned=is_cloned,
                     )
                     self.bar.update(self.n_done / total, run.what)
                     self._run_outcome(run)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from riskset._errors import CohortError, InputError
-from riskset._messages import Value
+from riskset._messages import Note, Value
 from riskset._types import AnyArray, Rows
 from riskset.cohort.adjustments.adjustment import Adjustment, People, start
 from riskset.cohort.effects.outcome_data import belong_together
@@ -20,7 +20,7 @@ from riskset.curves.kaplan_meier import KaplanMeier, kaplan_meier
 from riskset.data.frame import data_frame
 from riskset.data.outcome import Surv
 
-__all__ = ["ARMS", "ArmCurves", "followed_arms", "gray", "incidence", "survival"]
+__all__ = ["ARMS", "ArmCurves", "followed_arms", "gray", "incidence", "outcome_notes", "survival"]
 
 ARMS = ("target", "comparator")
 
@@ -266,6 +266,14 @@ def _arms(
         for cause in (1, 2)
     }
     return names, of_arms, event_time, float(np.quantile(outcomes.time[adjustment.kept], 0.9))
+
+
+def outcome_notes(outcomes: Outcomes, adjustment: Adjustment) -> tuple[Note, ...]:
+    """A note if nobody who is left has the outcome, as with a code of `cause` that no row has."""
+    if (outcomes.status[adjustment.kept] == 1).any():
+        return ()
+    text = "none of the people who are left has the outcome, so its risk and the time lost to it "
+    return (Note("no_outcome", (), text + "are 0, and intervals of them mean nothing."),)
 
 
 def followed_arms(

@@ -22,7 +22,7 @@ from riskset.cohort.arms.arm_contrasts import (
 )
 from riskset.cohort.arms.arm_rows import ArmRows, counts_by
 from riskset.cohort.arms.arm_strata import ArmStrata
-from riskset.cohort.arms.curves import ARMS, followed_arms
+from riskset.cohort.arms.curves import ARMS, followed_arms, outcome_notes
 from riskset.cohort.outcomes import Outcomes
 from riskset.cohort.propensity.estimated_score import (
     EstimatedScore,
@@ -97,7 +97,7 @@ class ArmRestrictedMeans(ArmEstimates):
         Number of resamples with an empty arm.
     notes : tuple of Note
         "follow_up_ends": horizons after the end of follow-up of an arm. "strata_left_out": strata
-        without people in one of the arms.
+        without people in one of the arms. "no_outcome": nobody who is left has it.
 
     Examples
     --------
@@ -243,7 +243,11 @@ def restricted_mean(
         interval=settings.interval,
         level=settings.level,
         n_left_out=n_left_out,
-        notes=(*strata.notes(), *horizon_notes(at, ends, settings.reading)),
+        notes=(
+            *strata.notes(),
+            *outcome_notes(outcomes, adjustment),
+            *horizon_notes(at, ends, settings.reading),
+        ),
     )
 
 

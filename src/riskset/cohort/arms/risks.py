@@ -14,7 +14,7 @@ from riskset._time_units import DAYS_IN, TimeUnit
 from riskset._types import AnyArray, Index, Rows
 from riskset.cohort.adjustments.adjustment import Adjustment, People, are_of_one
 from riskset.cohort.arms.arm_rows import ArmRows
-from riskset.cohort.arms.curves import ARMS, followed_arms
+from riskset.cohort.arms.curves import ARMS, followed_arms, outcome_notes
 from riskset.cohort.outcomes import Outcomes
 from riskset.cohort.propensity.estimated_score import (
     EstimatedScore,
@@ -56,7 +56,7 @@ class RiskDifference:
     n_left_out : int
         Number of resamples with an empty arm.
     notes : tuple of Note
-        "follow_up_ends": times after the end of follow-up of an arm.
+        "follow_up_ends": times after the end of follow-up of an arm. "no_outcome": nobody has it.
     interval : str
 
     Examples
@@ -228,7 +228,7 @@ def risk_difference(
         comparator_at_risk=arms[1].at_risk(at),
         level=settings.level,
         n_left_out=found.n_left_out,
-        notes=end_notes(at, ends),
+        notes=(*outcome_notes(outcomes, adjustment), *end_notes(at, ends)),
         interval=settings.interval,
     )
 

@@ -20,8 +20,15 @@ def as_design(X: object, n_rows: int | None = None) -> Design:
 
     The covariates of a `Dataset` with labels have these for names, and their own names for keys.
 
-    Another number of rows, and missing or infinite values, raise "BadCovariates".
+    None, another number of rows, and missing or infinite values raise "BadCovariates".
     """
+    if X is None:
+        raise CohortError(
+            "BadCovariates",
+            "the covariates are None.",
+            hint="pass a Design, a data frame, a matrix or an array with a row for each row of the "
+            "population.",
+        )
     try:
         design = _design(X)
     except InputError as error:  # such as missing values

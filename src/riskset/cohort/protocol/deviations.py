@@ -212,13 +212,13 @@ def clone(
     refuse_taken(names, ["deviates", "at_risk"], "rename the column.")
     if comparator not in get_args(Comparator):
         raise InputError.wrong_option("comparator", comparator, get_args(Comparator))
-    window = _checked_window(grace, window, float(found.entry.min()))
+    opens = _opening(grace, window, float(found.entry.min()))
     starts = _times(found, treated_at, "treated_at")
     strategies = (
-        GraceStrategy(True, float(grace), grace - window),
+        GraceStrategy(True, float(grace), opens),
         GraceStrategy(False, np.inf if comparator == "never" else float(grace)),
     )
-    cuts = Cuts.common(np.array([grace - window, grace]))
+    cuts = Cuts.common(np.array([opens, float(grace)]))
     cut = cut_rows(found.entry, found.time, cuts, np.zeros(found.time.size, dtype=np.int64))
     none = np.zeros(cut.row.size, dtype=bool)
     pieces = FollowedPieces(cut.row, cut.entry, cut.time, cut.is_last, none)
@@ -269,22 +269,24 @@ def _times(found: FollowUp, at: object, name: str) -> Rows:
     return out
 
 
-def _checked_window(grace: object, window: object, start: float) -> float:
-    """The length of the window."""
+def _opening(grace: object, window: object, start: float) -> float:
+    """The start of the window."""
     if not is_finite(grace) or not float(grace) > start:  # type: ignore[arg-type]
         raise CohortError(
             "BadSetting",
             f"`grace` must be a time after the start of follow-up, {start:g}, but it is {grace!r}.",
             hint="it is the end of the grace period, on the clock of the follow-up.",
         )
-    whole = float(grace) - start  # type: ignore[arg-type]
     if window is None:
-        return whole
-    if not is_finite(window) or not 0 < float(window) <= whole:  # type: ignore[arg-type]
-        raise CohortError(
-            "BadSetting",
-            f"`window` must be a length of time up to that of the grace period, {whole:g}, but it "
-            f"is {window!r}.",
-            hint="it is the last part of the grace period; leave it out for all of it.",
-        )
-    return float(window)  # type: ignore[arg-type]
+        return start
+    if is_finite(window) and float(window) > 0:  # type: ignore[arg-type]
+        opens = GraceStrategy.opening(float(grace), float(window))  # type: ignore[arg-type]
+        if opens >= start:
+            return opens
+    whole = GraceStrategy.opening(float(grace), start)  # type: ignore[arg-type]
+    raise CohortError(
+        "BadSetting",
+        f"`window` must be a length of time up to that of the grace period, {whole:g}, but it is "
+        f"{window!r}.",
+        hint="it is the last part of the grace period; leave it out for all of it.",
+    )

@@ -1,6 +1,7 @@
 """Strategies with a grace period: to start a treatment within it, or not to start it."""
 
 from dataclasses import dataclass
+from decimal import Decimal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,14 @@ class GraceStrategy:
     starts: bool
     grace: float
     opens: float = 0.0
+
+    @staticmethod
+    def opening(grace: float, window: float) -> float:
+        """The start of a window, as people would write it: 0.3 - 0.1 is 0.2, as times in data are.
+
+        The difference of the binary numbers is a little less.
+        """
+        return float(Decimal(repr(float(grace))) - Decimal(repr(float(window))))
 
     @property
     def borders(self) -> tuple[float, ...]:

@@ -16,7 +16,7 @@ from riskset.report.number_format import (
     significant,
     span,
 )
-from riskset.report.page import Facts, Page, ReportRow, TableColumn
+from riskset.report.page import Facts, Page, TableColumn
 from riskset.report.source import ReportPart, first, masks, record
 from riskset.results.rows import ArmRow, CalibrationRow, DiagnosticRow, RunRow
 
@@ -25,6 +25,8 @@ __all__ = ["collect", "collect_about", "render"]
 UNADJUSTED = (None, "none", "trimming")
 """Kinds that leave the people as different as they were, or nearly so."""
 SYMBOLS = {"pass": "✓", "fail": "✕", "not_evaluated": MISSING}
+OF_SIMILARITY = ("balance", "shared_balance", "equipoise", "generalisability")
+"""Diagnostics of how similar groups are, which do not apply if everybody is in both."""
 SHARES = ("equipoise",)
 """Diagnostics that are shares, and pass from the limit on; all others pass below it."""
 BY_SIGNIFICANCE = ("balance", "shared_balance")
@@ -100,9 +102,7 @@ def render(page: Page, content: Facts) -> Markup:
         tag("p", spans_as_code(_finding(page, content)), class_=class_),
         page.paragraph("header.withheld", "warning") if is_withheld else None,
         page.paragraph("header.for_evidence_synthesis") if has_profile else None,
-        _diagnostics(
-            page, content["tables"]["diagnostics"], content["balance_alpha"], content["is_blind"]
-        ),
+        _diagnostics(page, content),
     )
 
 
@@ -181,12 +181,17 @@ def _change(ratio: float) -> str:
     return percent(abs(ratio - 1), 2)
 
 
-def _diagnostics(page: Page, rows: list[ReportRow], alpha: float | None, is_blind: bool) -> Markup:
-    say = page.say
+def _diagnostics(page: Page, content: Facts) -> Markup:
+    say, rows, alpha = page.say, content["tables"]["diagnostics"], content["balance_alpha"]
     if not rows:
         return page.paragraph("header.no_checks")
     shown = [
-        row | {"rule": _rule(page, row, alpha), "verdict": _verdict(page, row)} for row in rows
+        row
+        | {
+            "rule": _rule(page, row, alpha),
+            "verdict": _verdict(page, row, has_strategies=content["has_strategies"]),
+        }
+        for row in rows
     ]
     columns = [
         TableColumn.text(say("header.check"), "name", lambda v: say.label("diagnostic", v)),
@@ -197,7 +202,10 @@ def _diagnostics(page: Page, rows: list[ReportRow], alpha: float | None, is_blin
     return join(
         page.heading(say("header.checks"), "checks"),
         page.table(
-            "diagnostics", say(f"header.table{'' if is_blind else '_shown'}"), columns, shown
+            "diagnostics",
+            say(f"header.table{'' if content['is_blind'] else '_shown'}"),
+            columns,
+            shown,
         ),
     )
 
@@ -208,9 +216,11 @@ def _value(name: str, value: float | None) -> str:
     return p_value(value) if name == "proportional_hazards" else significant(value)
 
 
-def _verdict(page: Page, row: Facts) -> str:
+def _verdict(page: Page, row: Facts, *, has_strategies: bool) -> str:
     """A dash for a diagnostic without a limit, which is reported only."""
     verdict = row["verdict"]
+    if has_strategies and row["name"] in OF_SIMILARITY:
+        return f"{MISSING} {page.say.label('verdict', 'not_applicable')}"
     if row["limit"] is None:
         return MISSING
     return f"{SYMBOLS[verdict]} {page.say.label('verdict', verdict)}"

@@ -64,7 +64,7 @@ def _timeline(page: Page, content: Facts) -> Markup | None:
     washout = without_spans(words["washout"] or say(f"question.{unknown}"))
     risk = without_spans(words["time_at_risk"])
     drawn = timeline_figure(
-        (say("question.washout"), washout),
+        None if is_cloned else (say("question.washout"), washout),
         say("question.index_of_strategies" if is_cloned else "question.index"),
         (say("question.time_at_risk"), risk),
     )

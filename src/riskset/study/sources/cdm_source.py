@@ -215,7 +215,7 @@ class CdmSource:
         return Followed(key, people, time, status, reasons, step.notes, around)
 
     def deviations(self, comparison: Comparison, analysis: Analysis, outcome: str) -> Deviations:
-        """When their exposure ends, or the other one starts."""
+        """When their exposure ends, or that of another arm starts."""
         event = self._study.specification.outcomes[outcome]
         assert isinstance(event, CdmOutcome)
         start = analysis.window(event).risk_start

@@ -82,7 +82,7 @@ class TableStrategy(Exposure, Settings):
     def in_days(self, unit: TimeUnit) -> GraceStrategy:
         """The strategy on a clock of days."""
         grace = np.inf if self.grace is None else self.grace
-        opens = 0.0 if self.window is None else grace - self.window
+        opens = 0.0 if self.window is None else GraceStrategy.opening(grace, self.window)
         return GraceStrategy(self.starts, grace * DAYS_IN[unit], opens * DAYS_IN[unit])
 
     def contradictions(self) -> Iterator[InputError]:

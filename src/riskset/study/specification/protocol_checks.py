@@ -63,7 +63,9 @@ def _of_data(
     if not isinstance(data, TableData):
         if protocol.deviation is not None:
             message = "`deviation` names a column of a table of people, but the data are not one."
-            hint = "leave it out: people deviate when their exposure ends or the other one starts."
+            hint = (
+                "leave it out: people deviate when their exposure ends or they start another arm."
+            )
             yield Fault((*where, "deviation"), message, hint)
         return
     exposures = specification.exposures

@@ -74,7 +74,8 @@ class AdjustedPeople:
 class EstimateRun(AdjustedPeople):
     """One estimate that was asked for: of the people who are followed to an outcome.
 
-    `shared` is the same analysis before anybody is left out for an outcome. `weights` (those for
+    `shared` is the same analysis before anybody is left out for an outcome. With `is_cloned`,
+    everybody is in both arms, so that balance says nothing of the adjustment. `weights` (those for
     deviation), `description`, `curve_tests`, `restricted_means`, `modelled_risks` and
     `estimate` are keys of steps; `subgroup_balance` has such keys by the names of subgroups.
     """
@@ -82,6 +83,7 @@ class EstimateRun(AdjustedPeople):
     outcome_name: str
     outcome: OutcomeDefinition
     shared: AdjustedPeople
+    is_cloned: bool
     weights: str | None = None
     description: str | None = None
     curve_tests: str | None = None
@@ -128,10 +130,10 @@ class EstimateRun(AdjustedPeople):
 
     def diagnose(self, limits: DiagnosticLimits, ease: float | None) -> None:
         """Compare its diagnostics with their limits."""
-        main = self.main
+        main, shared = self.main, self.shared
         self.diagnostics = gate(
-            self._balance_facts(self.balance),
-            self._balance_facts(self.shared.balance, self.shared.pairwise_max),
+            None if self.is_cloned else self._balance_facts(self.balance),
+            None if self.is_cloned else self._balance_facts(shared.balance, shared.pairwise_max),
             equipoise=self.equipoise,
             mdrr=None if main is None else main.mdrr,
             ease=ease,
