@@ -501,3 +501,56 @@ def test_infinite_estimates_suggest_what_there_is() -> None:
     (message,) = [str(one.message) for one in seen]
     assert "Leave the covariates out, or use `riskset.Cox`" in message
     assert ". A penalty" not in message
+
+
+@pytest.mark.parametrize("kind", ["gamma", "lognormal"])
+@pytest.mark.parametrize("far", [1e3, 1e6])
+def test_rows_in_no_likelihood_have_no_say(kind: Any, far: float) -> None:
+    """Rows of weight 0, and rows that leave before the first event, may have any covariates."""
+    x, y, site = clustered()
+    plain = rs.CoxFrailty(kind).fit(x, y, cluster=site)
+    time = np.append(y["time"], [1.0, y["time"].min() / 2])
+    more = rs.Surv(time, np.append(y["event"], [1, 0]))
+    weight = np.append(np.ones(len(x)), [0.0, 1.0])
+    model = rs.CoxFrailty(kind).fit(
+        np.vstack([x, [[far]], [[-far]]]), more, weight, cluster=np.append(site, site[:2])
+    )
+    assert model.status_ == "converged"
+    assert_allclose(model.coef_, plain.coef_, rtol=1e-8)
+    assert_allclose(model.standard_error_, plain.standard_error_, rtol=1e-8)
+    assert_allclose(model.frailty_variance_, plain.frailty_variance_, rtol=1e-7)
+    assert_allclose(model.df_, plain.df_, rtol=1e-7)
+
+
+@pytest.mark.parametrize("kind", ["gamma", "lognormal"])
+def test_hazards_too_far_apart_are_refused(kind: Any) -> None:
+    """Where large hazards leave first, small ones are compared, and frailties follow offsets."""
+    draw = np.random.default_rng(0)
+    site = np.repeat(np.arange(12), 5)
+    x, time = draw.normal(size=(60, 2)), draw.exponential(size=60)
+    time *= np.exp(-0.5 * x[:, 0] - 0.8 * draw.normal(size=12)[site])
+    y = rs.Surv(time, draw.random(60) < 0.7)
+    offset = np.where(np.arange(60) % 2, 500.0, -500.0)
+    with pytest.raises(rs.InputError, match="too far apart"):
+        rs.CoxFrailty(kind).fit(x, y, cluster=site, offset=offset)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("unit", [1e-200, 1e200])
+def test_units_do_not_matter(unit: float, tmp_path: Path) -> None:
+    """The square of a standard error may be beyond the largest number."""
+    x, y, site = clustered()
+    plain = rs.CoxFrailty().fit(x, y, cluster=site)
+    model = rs.CoxFrailty().fit(x * unit, y, cluster=site)
+    model.save(tmp_path / "fit.json")
+    for one in (model, rs.load(tmp_path / "fit.json")):
+        assert_allclose(one.standard_error_ * unit, plain.standard_error_, rtol=1e-9)
+        assert_allclose(one.summary()["p"], plain.summary()["p"], rtol=1e-8)
+
+
+def test_the_note_says_which_fit_stopped_early() -> None:
+    x, y, site = clustered()
+    with pytest.warns(rs.ConvergenceWarning, match="the model without frailties"):
+        model = rs.CoxFrailty("lognormal", max_iter=1).fit(x, y, cluster=site)
+    assert model.status_ == "max_iter"
+    assert model.kkt_ <= model.tol  # its own steps start again at each variance

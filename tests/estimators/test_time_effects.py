@@ -426,3 +426,44 @@ def test_matched_pairs_are_a_logistic_regression_of_their_first_events(ties: str
     is_first = is_one & event.reshape(-1, 2)[np.arange(2000), 1 - last]
     assert_allclose(both[is_first].sum(axis=1), 1.0, rtol=1e-12)
     assert (both[event.reshape(-1, 2).sum(axis=1) == 0] == 0).all()
+
+
+def test_a_function_may_write_into_its_argument() -> None:
+    def doubled(times: np.ndarray) -> np.ndarray:
+        times *= 2.0
+        return times
+
+    x = LUNG[["age", "sex"]]
+    plain = rs.TimeEffectCox({"age": "identity"}).fit(x, Y)
+    model = rs.TimeEffectCox({"age": doubled}).fit(x, Y)
+    assert_allclose(model.coef_ * [1.0, 1.0, 2.0], plain.coef_, rtol=1e-9)
+    at = [100.0, 500.0]
+    assert_allclose(
+        model.predict_survival_function(x[:5], at), plain.predict_survival_function(x[:5], at)
+    )
+    assert_allclose(model.effect("age", at)["coef"], plain.effect("age", at)["coef"])
+
+
+@pytest.mark.parametrize("unit", [1e-200, 1e200])
+@pytest.mark.parametrize("is_robust", [False, True])
+def test_standard_errors_have_units_of_any_size(unit: float, is_robust: bool) -> None:
+    """The square of a standard error may be beyond the largest number."""
+    x = LUNG[["age", "sex"]]
+    extra = {"cluster": np.arange(len(x)) // 2} if is_robust else {}
+    plain = rs.TimeEffectCox({"age": "log"}).fit(x, Y, **extra)
+    model = rs.TimeEffectCox({"age": "log"}).fit(x * unit, Y, **extra)
+    assert_allclose(model.standard_error_ * unit, plain.standard_error_, rtol=1e-9)
+    assert_allclose(model.robust_standard_error_ * unit, plain.robust_standard_error_, rtol=1e-9)
+    assert_allclose(model.summary()["p"], plain.summary()["p"], rtol=1e-8)
+    found = model.effect("age", [100.0, 500.0], by=10.0 * unit)
+    known = plain.effect("age", [100.0, 500.0], by=10.0)
+    share = found["standard_error"] / found["coef"]
+    assert_allclose(share, known["standard_error"] / known["coef"], rtol=1e-8)
+
+
+def test_what_it_says_of_a_residual_that_fades_is_no_contradiction() -> None:
+    x = LUNG[["age", "sex"]]
+    weight = np.full(len(x), 1e300)  # log likelihoods of 1e302 do not show a small step
+    with pytest.warns(rs.ConvergenceWarning, match="fades"):
+        model = rs.TimeEffectCox({"age": "log"}).fit(x, Y, sample_weight=weight)
+    assert model.kkt_ <= model.tol

@@ -152,6 +152,19 @@ def test_an_effect_without_an_estimate_has_a_note(tmp_path):
     assert found.rows("estimates", role="main")[0]["hr"] is not None
 
 
+def test_times_without_outcomes_have_a_note(tmp_path):
+    columns = people(300)
+    last = float(columns["days"][columns["died"] == 1].max())
+    for times, n in (([30.0, last], 0), ([30.0, last + 1.0, 1e6], 2)):
+        model = {"reading": "marginal", "time_effect": "log", "effect_times": times}
+        folder = tmp_path / str(n)
+        folder.mkdir()
+        found = run(folder, columns, analyses={"crude": {"model": model}})
+        assert len(found.rows("effect_at_times")) == len(times)
+        notes = [r for r in found.rows("warnings") if r["code"] == "effect_beyond_outcomes"]
+        assert [r["message"][:28] for r in notes] == ["2 reported times of the effe"] * (n > 0)
+
+
 def test_effects_of_completed_data_sets_are_pooled(tmp_path):
     columns = people(200)
     age = columns["age"].astype(float)

@@ -435,7 +435,10 @@ class OutcomeModel(Settings):
                 continue
             if not times or list(times) != sorted(set(times)) or times[-1] == float("inf"):
                 yield bad_setting(
-                    name, f"`{name}` must have finite times that increase.", value=times
+                    name,
+                    f"`{name}` must have finite times that increase, but it is {list(times)}.",
+                    hint="name each time once, the earliest first; for example [30, 180].",
+                    value=times,
                 )
         if self.time_effect is None:
             return

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import chdtrc
 
 from riskset._errors import InputError
-from riskset._types import AnyArray, Index, Matrix, Rows
+from riskset._types import AnyArray, Features, Index, Matrix, Rows
 from riskset.data.checks import Places
 from riskset.data.labels import as_labels
 from riskset.model.baseline import Baseline
@@ -53,8 +53,9 @@ class KeptFrailties:
     """The frailties of a fit, and its variances.
 
     `labels` (n_clusters,) are texts of JSON. `log`, `error`, `rows`, `events` (n_clusters,) are log
-    frailties, their standard errors, numbers of rows and weighted events. `covariance` and
-    `gray_covariance` (p, p) are in the user's units.
+    frailties, their standard errors, numbers of rows and weighted events. `covariance`,
+    `gray_covariance` (p, p) and `standard_error` (p,) are in the user's units, in which the square
+    of a standard error may be beyond the largest number.
     """
 
     labels: AnyArray
@@ -69,6 +70,7 @@ class KeptFrailties:
     df: float
     covariance: Matrix
     gray_covariance: Matrix
+    standard_error: Features
 
     @property
     def names(self) -> list[Any]:
@@ -111,7 +113,7 @@ class KeptFrailties:
             f"{FRAILTY}numbers": numbers,
             "variance": self.covariance,
             "gray_variance": self.gray_covariance,
-            "standard_error": np.sqrt(self.covariance.diagonal()),
+            "standard_error": self.standard_error,
         }
 
     @classmethod
@@ -122,12 +124,14 @@ class KeptFrailties:
         kept |= {n: np.asarray(arrays[f"{FRAILTY}{n}"], dtype=np.float64) for n in BY_CLUSTER}
         error = np.asarray(arrays["standard_error"], dtype=np.float64)
         alone = np.full((error.size, error.size), np.nan)
-        np.fill_diagonal(alone, error**2)
+        with np.errstate(over="ignore"):
+            np.fill_diagonal(alone, error**2)
         return cls(
             labels=np.asarray(arrays[f"{FRAILTY}labels"]),
             **kept,
             covariance=np.asarray(arrays.get("variance", alone)),
             gray_covariance=np.asarray(arrays.get("gray_variance", np.full_like(alone, np.nan))),
+            standard_error=error,
         )
 
     def marginal(self, baseline: Baseline, kind: FrailtyName) -> Baseline:

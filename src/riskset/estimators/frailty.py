@@ -360,7 +360,8 @@ class CoxFrailty(HazardModelBase):
     @property
     def standard_error_(self) -> Features:
         """Standard errors (p,) from `variance_`."""
-        return np.asarray(np.sqrt(self.variance_.diagonal()))
+        check_is_fitted(self, "coef_")
+        return self._kept.standard_error
 
     @property
     def _not_estimated(self) -> NDArray[np.bool_]:
@@ -609,8 +610,11 @@ def _kept(
     else:
         covariance[at], gray[at] = found.variances.covariance, found.variances.sandwich
         error, df = np.sqrt(found.variances.w_variance), found.variances.df
-    covariance[at] = covariance[at] / scale / scale[:, None]
-    gray[at] = gray[at] / scale / scale[:, None]
+    spread = np.full(p, np.nan)
+    spread[columns] = np.sqrt(covariance[at].diagonal()) / scale
+    with np.errstate(over="ignore"):
+        covariance[at] = covariance[at] / scale / scale[:, None]
+        gray[at] = gray[at] / scale / scale[:, None]
     rows = np.bincount(outcome.cluster, outcome.weight > 0, n).astype(np.float64)
     return KeptFrailties(
         labels=np.array([json.dumps(label, default=str) for label in outcome.clusters.tolist()]),
@@ -625,6 +629,7 @@ def _kept(
         df=df,
         covariance=covariance,
         gray_covariance=gray,
+        standard_error=spread,
     )
 
 

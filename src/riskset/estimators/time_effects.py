@@ -212,15 +212,7 @@ class TimeEffectCox(BaseEstimator):  # type: ignore[misc]
         self._strata, self._library = outcome.strata, output_library(X)
         self.n_rows_, self.n_events_ = outcome.n_rows, outcome.n_events
         self.n_features_in_ = reader.n_features_in_
-        if self.status_ != "converged":
-            warnings.warn(
-                f"stopped after {counted(self.n_iter_, 'step')} with relative residual "
-                f"{self.kkt_:.2g} > tol {self.tol:.2g}. An estimate may be infinite.\n"
-                "Hint: fit `riskset.Cox` to rows of `riskset.time_interactions`, which proves "
-                "infinite estimates.",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
+        self._warn(stacklevel=3)
         return self
 
     def _check(self) -> None:
@@ -240,6 +232,24 @@ class TimeEffectCox(BaseEstimator):  # type: ignore[misc]
                 f"`max_iter` must be a whole number of at least 1, but it is {self.max_iter!r}."
             )
 
+    def _warn(self, stacklevel: int) -> None:
+        """Warn if the fit did not converge."""
+        if self.status_ == "converged":
+            return
+        reached = (
+            f"{self.kkt_:.2g} > tol {self.tol:.2g}"
+            if self.kkt_ > self.tol
+            else f"{self.kkt_:.2g}, which fades as on the way to an infinite estimate"
+        )
+        warnings.warn(
+            f"stopped after {counted(self.n_iter_, 'step')} with relative residual {reached}. An "
+            "estimate may be infinite.\n"
+            "Hint: fit `riskset.Cox` to rows of `riskset.time_interactions`, which proves "
+            "infinite estimates.",
+            ConvergenceWarning,
+            stacklevel=stacklevel,
+        )
+
     def _keep(
         self,
         solution: TimeEffectsSolution,
@@ -257,6 +267,7 @@ class TimeEffectCox(BaseEstimator):  # type: ignore[misc]
         inverse = generalized_inverse(solution.information)
         self._is_identified = inverse.identified
         self.variance_: Matrix = self._in_units(inverse.matrix)
+        self._inverse = inverse.matrix
         self._log_hazard = solution.log_hazard
         self._time, self._stratum_ptr = likelihood.time, likelihood.stratum_ptr
         self._values = values
@@ -269,13 +280,28 @@ class TimeEffectCox(BaseEstimator):  # type: ignore[misc]
         found[lost] = found[:, lost] = np.nan
         return np.asarray(found)
 
+    def _error_in_units(self, variance: Matrix) -> Features:
+        """Roots of its diagonal in these units, in which the squares may be beyond any number."""
+        found = np.sqrt(variance.diagonal()) / self._scale
+        found[~self._is_identified] = np.nan
+        return np.asarray(found)
+
+    def _error_of(self, contrast: Matrix, variance: Matrix) -> Rows:
+        """Standard errors of combinations (m, p + q); NaN where one has no estimate."""
+        moved = contrast / self._scale
+        size = np.abs(moved).max(axis=1, initial=0.0)
+        moved /= np.where(size > 0.0, size, 1.0)[:, None]
+        error = size * np.sqrt(np.einsum("mp,pq,mq->m", moved, variance, moved).clip(0.0))
+        error[(contrast[:, ~self._is_identified] != 0).any(axis=1)] = np.nan
+        return np.asarray(error)
+
     # ------------------------------------------------------------------------- inference
 
     @property
     def standard_error_(self) -> Features:
         """Standard errors from the inverse information (p + q,)."""
         check_is_fitted(self, "coef_")
-        return np.asarray(np.sqrt(self.variance_.diagonal()))
+        return self._error_in_units(self._inverse)
 
     @property
     def robust_variance_(self) -> Matrix:
@@ -309,10 +335,7 @@ class TimeEffectCox(BaseEstimator):  # type: ignore[misc]
     @property
     def robust_standard_error_(self) -> Features:
         """Standard errors from the robust variance (p + q,)."""
-        return np.asarray(np.sqrt(self.robust_variance_.diagonal()))
-
-    def _variance(self, robust: bool | None = None) -> Matrix:
-        return self.robust_variance_ if self._uses_robust(robust) else self.variance_
+        return self._error_in_units(self._robust_variance)
 
     def _uses_robust(self, robust: bool | None) -> bool:
         check_is_fitted(self, "coef_")
@@ -326,7 +349,8 @@ class TimeEffectCox(BaseEstimator):  # type: ignore[misc]
         level : float
             Confidence level of the intervals of hazard ratios.
         """
-        error = np.sqrt(self._variance().diagonal())
+        robust = self._uses_robust(None)
+        error = self.robust_standard_error_ if robust else self.standard_error_
         lower, upper = wald_interval(self.coef_, error, level)
         with np.errstate(divide="ignore", invalid="ignore"):
             z = self.coef_ / error
@@ -338,7 +362,7 @@ class TimeEffectCox(BaseEstimator):  # type: ignore[misc]
             "hazard_ratio_upper": exponentials(upper),
             "standard_error": self.standard_error_,
         }
-        if self.is_robust_:
+        if robust:
             columns["robust_standard_error"] = error
         return data_frame(columns | {"z": z, "p": normal_p_value(z)}, self._library)
 
@@ -380,7 +404,7 @@ class TimeEffectCox(BaseEstimator):  # type: ignore[misc]
         >>> found["hazard_ratio"].round(2).tolist()  # the first 30 days, and later
         [1.33, 1.02]
         """
-        variance = self._variance(robust)
+        uses_robust = self._uses_robust(robust)
         if covariate not in self._names:
             raise InputError.unknown_name("covariate", str(covariate), self._names)
         if not (is_number(by) and np.isfinite(by)):
@@ -397,9 +421,7 @@ class TimeEffectCox(BaseEstimator):  # type: ignore[misc]
                 place += 1
         with np.errstate(over="ignore", invalid="ignore"):
             coef = contrast @ self.coef_
-            known = np.nan_to_num(variance)
-            error = np.sqrt(np.einsum("mp,pq,mq->m", contrast, known, contrast))
-        error[(contrast[:, np.isnan(variance.diagonal())] != 0).any(axis=1)] = np.nan
+        error = self._error_of(contrast, self._robust_variance if uses_robust else self._inverse)
         lower, upper = wald_interval(coef, error, level)
         columns = {
             "time": at,

@@ -16,9 +16,9 @@ from riskset._types import Index, Pointer, RiskSets, Rows
 from riskset.kernels.subdistribution_cpu import seen_up_to
 from riskset.model.curvature_product import EfronTies
 from riskset.model.frailty import Clusters
-from riskset.model.loss import Loss
+from riskset.model.loss import Loss, within_reach
 
-__all__ = ["ClusterEntries", "shared_variance"]
+__all__ = ["MAX_SQUARED_SPAN", "ClusterEntries", "shared_variance"]
 
 MAX_SQUARED_SPAN = 300.0
 """Rows further below the largest eta count as if they were there: squares stay in range."""
@@ -75,7 +75,7 @@ def shared_variance(loss: Loss, eta: Rows, entries: ClusterEntries) -> Clusters:
     The share of a cluster changes only where one of its rows comes or leaves: O(n).
     """
     risk = loss.risk
-    eta = np.maximum(eta, eta.max() - MAX_SQUARED_SPAN)
+    eta = within_reach(loss, eta, MAX_SQUARED_SPAN)
     now, shift = loss.evaluate(eta), float(eta.max())
     with np.errstate(divide="ignore"):
         inverse = np.where(risk.group_events > 0, np.exp(shift - now.log_total), 0.0)

@@ -24,7 +24,7 @@ from riskset.kernels import gram_cpu as kernels
 from riskset.kernels.risk_sets_cpu import MAX_ETA_SPAN
 from riskset.model.cox import Evaluation
 from riskset.model.design_sums import DesignSums, HostSums
-from riskset.model.loss import Loss
+from riskset.model.loss import Loss, within_reach
 from riskset.model.risk_set_limit import ranges_after, ranges_at_risk
 
 __all__ = [
@@ -73,11 +73,10 @@ def sampled_information(
     if loss.approximation is not loss:
         loss, now = loss.approximation, None
     risk, sums = loss.risk, sums or HostSums(design, loss.runtime)
-    # Beyond MAX_ETA_SPAN below its maximum a row weighs nothing in the model, and exp is safe.
-    least = float(eta.max()) - 0.9 * MAX_ETA_SPAN
-    if now is None or eta.min() < least:
-        eta = np.maximum(eta, least)
-        now = loss.evaluate(eta)
+    # Beyond MAX_ETA_SPAN below the others a row weighs nothing in the model, and exp is safe.
+    near = within_reach(loss, eta, 0.9 * MAX_ETA_SPAN)
+    if now is None or near is not eta:
+        eta, now = near, loss.evaluate(near)
     n_samples = affordable(design, columns, n_samples)
     row, group, mass = _draw(loss, now, n_samples)
     if np.count_nonzero(risk.starts_stratum) > N_BINS and not loss.tails:

@@ -8,7 +8,7 @@ import numpy as np
 from riskset._types import Index, RiskSets, Rows
 from riskset.kernels.risk_sets_cpu import MAX_ETA_SPAN
 from riskset.kernels.subdistribution_cpu import seen_after, seen_up_to, sum_before, sum_up_to
-from riskset.model.loss import Loss
+from riskset.model.loss import Loss, within_reach
 
 __all__ = ["MAX_PRODUCT_SPAN", "EfronTies", "curvature_product"]
 
@@ -24,12 +24,14 @@ def curvature_product(loss: Loss, eta: Rows) -> Callable[[Rows], Rows]:
         \qquad \bar u_g = \sum_{i \in R_g} r_i u_i / D_g
 
     with h the expected events: one scan in each direction, O(n). Vectors (n,) are in the caller's
-    order. See `EfronTies` for Efron's ties. Rows further than `MAX_PRODUCT_SPAN` below the largest
-    eta are treated as if they were there: this serves steps, whose gradient is exact. Of a logistic
-    regression :math:`C = \mathrm{diag}(v) - v v' / \sum v`.
+    order. See `EfronTies` for Efron's ties. Of a logistic regression
+    :math:`C = \mathrm{diag}(v) - v v' / \sum v`. Rows further than `MAX_PRODUCT_SPAN` below the
+    largest eta that counts are treated as if they were there: this serves steps, whose gradient is
+    exact. See `within_reach`.
     """
     risk = loss.risk
-    eta = np.maximum(eta, eta.max() - MAX_PRODUCT_SPAN)
+    if not loss.has_intercept:
+        eta = within_reach(loss, eta, MAX_PRODUCT_SPAN)
     now = loss.evaluate(eta)
     if loss.has_intercept:
         variance, total = now.expected, max(float(now.expected.sum()), 1e-300)

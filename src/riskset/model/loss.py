@@ -11,7 +11,7 @@ from riskset.data.outcome import Outcome
 from riskset.model.censoring import CensoringDistribution
 from riskset.model.cox import NOTHING_PREPARED, Evaluation, Prepared
 
-__all__ = ["Loss", "bare", "common_offset", "rounding_of"]
+__all__ = ["Loss", "bare", "common_offset", "rounding_of", "within_reach"]
 
 
 class Loss(Protocol):
@@ -133,6 +133,19 @@ def rounding_of(value: float, n_events: float, span: float) -> float:
     The term of an event is the difference of two numbers up to the span, which may cancel.
     """
     return 64 * float(np.finfo(np.float64).eps) * (abs(value) + n_events * max(1.0, span))
+
+
+def within_reach(loss: Loss, eta: Rows, span: float) -> Rows:
+    """Linear predictors (n,) no further than `span` below the largest of a row that counts.
+
+    Rows that count have a hazard at the time of an event: neither rows of weight 0 nor those that
+    leave before the first event, which may have any covariates. These are no further above.
+    """
+    if np.ptp(eta) <= span:
+        return eta
+    counts = loss.evaluate(eta).expected > 0.0
+    largest = float(eta[counts].max()) if counts.any() else float(eta.max())
+    return np.clip(eta, largest - span, largest)
 
 
 def bare(loss: Loss) -> Loss:

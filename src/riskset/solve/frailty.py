@@ -11,7 +11,7 @@ doi:10.1111/j.0006-341X.2000.01016.x.
 """
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple
 
@@ -68,6 +68,12 @@ NEWTON_STEPS = 4
 """To the maximum of that curve, near which they begin."""
 NO_SLOPE = 1e-12
 """Largest slope per event in the log frailties that is rounding."""
+
+OF_BASE = (
+    "the model without frailties, from which the fit starts and which shows whether an estimate is "
+    "infinite, "
+)
+"""Beginning of the note on it."""
 
 Report = Callable[[int, float], object]
 
@@ -190,11 +196,11 @@ def fit_shared_frailty(
         zeros = np.zeros(n_clusters)
         return FrailtyFit(solution, 0.0, zeros, events, base.log_likelihood, None)
     at = criterion.at(variance)
+    clusters.check_reach(at)
     variances = clusters.variances(at, variance)
     solution = _solution(design, fitted, base, clusters, criterion, at, rows, tol)
     if notes:  # the cause of whatever else did not converge
-        others = (note for note in solution.notes if note.code != "max_iter")
-        solution = replace(solution, status="max_iter", notes=(*others, *notes))
+        solution = replace(solution, status="max_iter", notes=(*_others(solution.notes), *notes))
     solution = replace(
         solution,
         loss=_with_frailties(fitted, at.w, cluster),
@@ -386,13 +392,9 @@ def _solution(
     status, notes = base.status, base.notes
     if at.residual > tol:
         status = "max_iter"
-        values = {
-            "n": Value("things", criterion.n_iter),
-            "kkt": Value("measure", at.residual),
-            "tol": Value("setting", tol),
-        }
-        text = "stopped after {n:step|steps} with relative KKT residual {kkt:.2g} > tol {tol:.2g}."
-        notes = (*(n for n in notes if n.code != status), Note("max_iter", (), text, values))
+        notes = (*_others(notes), _stopped("", criterion.n_iter, at.residual, tol))
+    elif status == "max_iter":
+        notes = (*_others(notes), _stopped(OF_BASE, base.n_iter, base.kkt, tol))
     return replace(
         base,
         coef=np.where(base.infinite != 0, base.coef, finite),
@@ -409,3 +411,17 @@ def _solution(
         notes=notes,
         curvature=None,
     )
+
+
+def _others(notes: Iterable[Note]) -> tuple[Note, ...]:
+    """The notes that do not say that a fit stopped early."""
+    return tuple(note for note in notes if note.code != "max_iter")
+
+
+def _stopped(of: str, n_iter: int, kkt: float, tol: float) -> Note:
+    """A note on a fit that stopped early; `of` says which."""
+    text = of + "stopped after {n:step|steps} with relative KKT residual {kkt:.2g} > tol {tol:.2g}."
+    values = {
+        "n": Value("things", n_iter), "kkt": Value("measure", kkt), "tol": Value("setting", tol)
+    }  # fmt: skip
+    return Note("max_iter", (), text, values)

@@ -16,13 +16,18 @@ from typing import NamedTuple
 import numpy as np
 import scipy.linalg as sla
 
+from riskset._errors import InputError
 from riskset._types import Features, Index, Matrix, Rows
 from riskset.data.design import Design
-from riskset.model.cluster_curvature import ClusterEntries, shared_variance
+from riskset.model.cluster_curvature import (
+    MAX_SQUARED_SPAN,
+    ClusterEntries,
+    shared_variance,
+)
 from riskset.model.cox import Evaluation, Prepared
 from riskset.model.curvature_product import curvature_product
 from riskset.model.frailty import Clusters, FrailtyDistribution
-from riskset.model.loss import Loss, rounding_of
+from riskset.model.loss import Loss, rounding_of, within_reach
 from riskset.solve.cluster_inverse import ClusterInverse, invert
 from riskset.solve.optimality import Problem
 
@@ -34,6 +39,8 @@ STEP_ACCURACY = 1e-3
 MAX_PRODUCTS = 300
 STALE_PRODUCTS = 40
 """After a step with more, the pieces of the preconditioner are made again."""
+MAX_MOVED = 1e-10
+"""Share of the events whose expectation may move with rows that are brought within reach."""
 MAX_IDLE_STEPS = 8
 """Steps in a row without a smaller residual: it is rounding."""
 
@@ -188,6 +195,8 @@ class ClusterProblem:
         if arrow is None:
             self._make_pieces(at.eta, at.now, of_rows)
             arrow, n_made = _Arrow.of(self.pieces, diagonal), self.columns.size
+        if arrow is None:
+            self.check_reach(at)
         assert arrow is not None  # at one point the arrow is larger than the positive curvature
         left = slope.copy(), pull.copy()
         step = np.zeros(slope.size), np.zeros(pull.size)
@@ -224,6 +233,21 @@ class ClusterProblem:
             pieces.cross[j] = self.sums(of_rows(column))
             unit[j] = 0.0
         pieces.is_made = True
+
+    def check_reach(self, at: FrailtyMaximum) -> None:
+        """Refuse hazards so far apart that the second derivatives are not those of the data."""
+        near = within_reach(self.loss, at.eta, MAX_SQUARED_SPAN)
+        if near is at.eta:
+            return
+        moved = np.abs(self.loss.evaluate(near).expected - at.now.expected)
+        if not moved.max() <= MAX_MOVED * self.loss.n_events:
+            raise InputError(
+                "the hazards of rows, with offsets and frailties, are too far apart: their logs "
+                f"span {np.ptp(at.eta):,.0f}, and with frailties {MAX_SQUARED_SPAN:,.0f} at most "
+                "are possible.",
+                hint="an offset is on the scale of the log hazard; check the units.",
+                argument="offset",
+            )
 
     # ---------------------------------------------------------------------------- variances
 

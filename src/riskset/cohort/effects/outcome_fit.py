@@ -26,6 +26,7 @@ from riskset.cohort.effects.outcome_data import (
 )
 from riskset.cohort.effects.time_effect import (
     TimeEffect,
+    beyond_outcomes,
     function_name,
     no_time_effect,
     round_times,
@@ -272,9 +273,11 @@ def _with_time_effect(
         at = data.y["time"][is_event if weight is None else is_event & (weight > 0)]
         if isinstance(asked, tuple):
             start, time = steps_of(asked, float(at.max()))
+            notes: tuple[Note, ...] = ()
         else:
             chosen = settings.effect_times or round_times(function, float(at.min()), at.max())
             start = time = np.array(chosen)
+            notes = beyond_outcomes(time, at)
         effect = changing.effect(TREATMENT, time, robust=is_robust)
         effect = {name: np.asarray(effect[name]) for name in ("coef", "standard_error")}
         test = changing.test_constant_effects(TREATMENT, robust=is_robust)
@@ -284,7 +287,7 @@ def _with_time_effect(
         function, start, time, effect["coef"], effect["standard_error"],
         "robust" if is_robust else "wald", found.level, test,
     )  # fmt: skip
-    return replace(found, time_effect=over_time)
+    return replace(found, time_effect=over_time, notes=(*found.notes, *notes))
 
 
 def _llr(model: Cox | FineGray, data: FitData) -> float:

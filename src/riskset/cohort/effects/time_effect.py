@@ -16,6 +16,7 @@ from riskset.infer.wald import ChiSquareTest, exponentials, normal_quantile
 __all__ = [
     "TimeDependence",
     "TimeEffect",
+    "beyond_outcomes",
     "function_name",
     "no_time_effect",
     "round_times",
@@ -117,6 +118,18 @@ def no_time_effect(error: InputError | None = None) -> Note:
         return Note("no_time_effect", (), text)
     text = "there is no effect over time: {reason}"
     return Note("no_time_effect", (), text, {"reason": Value("sentence", error.sentence)})
+
+
+def beyond_outcomes(times: Features, at: Features) -> tuple[Note, ...]:
+    """A note if a smooth effect is reported at times without outcomes, whose times are `at`."""
+    n = int(np.count_nonzero((times < at.min()) | (times > at.max())))
+    if not n:
+        return ()
+    text = (
+        "{n:reported time|reported times} of the effect over time {n:?lies|lie} before the first "
+        "or after the last outcome, where the ratio follows the chosen function and not data."
+    )
+    return (Note("effect_beyond_outcomes", (), text, {"n": Value("things", n)}),)
 
 
 def steps_of(times: Sequence[float], last: float) -> tuple[Features, Features]:

@@ -233,7 +233,7 @@ def _read_function(name: str, function: object) -> tuple[str, Callable[[Rows], R
     def checked(times: Rows) -> Rows:
         try:
             with np.errstate(all="ignore"):
-                value = np.asarray(g(times))
+                value = np.asarray(g(times.copy()))  # it may write into its argument
         except Exception as error:
             raise InputError(
                 f"the function of {name!r} in `effects` failed for an array of {times.size} times: "
