@@ -18,13 +18,12 @@ from riskset.cohort.arms.standardization import ModelledEstimates, StandardizedE
 from riskset.cohort.covariates.baseline_table import Table1
 from riskset.cohort.covariates.covariate_balance import Balance
 from riskset.cohort.effects.estimate import Estimate
-from riskset.disclosure.arms import EFFECT, hidden_in_arms, suppressed_in
+from riskset.disclosure.arms import EFFECT, OF_COUNTS, hidden_in_arms, suppressed_in
 from riskset.disclosure.covariates import hidden_in_balance
 from riskset.disclosure.engine import Disclosure
+from riskset.disclosure.known_counts import KnownOfArm, events_apart
 from riskset.disclosure.over_time import (
     OF_RESTRICTED_MEAN,
-    KnownOfArm,
-    events_apart,
     hidden_in_restricted_means,
     hidden_in_risks,
 )
@@ -76,7 +75,9 @@ def share_estimate(
     (None, None)
     """
     row = estimate.columns()
-    (hidden,) = hidden_in_arms([row], min_cell_count)
+    is_weighted = estimate.reading != "pooled" and estimate.estimand is not None
+    plain = not is_weighted and not estimate.coef.any() and estimate.model in OF_COUNTS
+    (hidden,) = hidden_in_arms([row], min_cell_count, plain=[plain])
     withheld = dict.fromkeys(EFFECT) if blind else {}
     shown = row | dict.fromkeys(hidden & set(row)) | {"suppressed": suppressed_in(row, hidden)}
     return shown | withheld | {"blinded": blind}

@@ -1,5 +1,6 @@
 """People, outcomes and competing events of both arms, and rates and effects that reveal them."""
 
+import itertools
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -13,14 +14,13 @@ from riskset.disclosure.rows import (
     Results,
     RowT,
     grouped,
-    keys_of,
     names_hidden,
     number,
     run_of,
 )
-from riskset.disclosure.same_people import QUESTION, ShownBefore, side_of
-from riskset.disclosure.small_cells import hide_small, is_small
-from riskset.results.rows import ControlRow, EstimateRow
+from riskset.disclosure.same_people import ShownBefore, side_of
+from riskset.disclosure.small_cells import hide_small, is_near_shown, is_small
+from riskset.results.rows import ControlRow, EstimateRow, OutcomeCoefficientRow, RunRow
 
 __all__ = [
     "CALIBRATED",
@@ -28,12 +28,14 @@ __all__ = [
     "E_VALUES",
     "FRAILTIES",
     "OF_CONTROL",
+    "OF_COUNTS",
     "OF_EFFECT",
     "RATES",
     "WITHOUT_EVENT",
     "few_outcomes",
     "hidden_in_arms",
     "rates_of",
+    "reveals_an_arm",
     "share_arms",
     "share_controls",
     "suppressed_in",
@@ -56,13 +58,16 @@ OF_CONTROL = (
 
 PEOPLE = ("persons", "exposures")
 COUNTS = (*PEOPLE, "outcomes", "competing")
-EVENTS = tuple(f"{arm}_{name}" for arm in ARMS for name in COUNTS[2:])
+EVENTS = tuple(itertools.product(ARMS, COUNTS[2:]))
 WITHOUT_EVENT = "without_event"
 """People of an arm without any event: no column, but ``suppressed`` names it where they are few, as
 the outcomes or competing events are then hidden although they may be many."""
 ADJUSTED = ("main", "sensitivity", "model")
 """Roles of estimates that are shared although one arm alone has few outcomes: they are what the
 results are for, and what is pooled over databases, as likelihood profiles are."""
+
+OF_COUNTS = ("logistic", "poisson")
+"""Models whose ratio without weights and covariates is a function of counts and days."""
 
 
 def rates_of(arm: str) -> tuple[str, ...]:
@@ -86,16 +91,14 @@ def share_arms(rows: Sequence[RowT], results: Results) -> Iterator[RowT]:
     elsewhere, answers = ShownBefore(results), _answers(rows)
     for places in grouped(rows, RUN):
         own = [rows[k] for k in places]
-        also = [elsewhere.near(row, EVENTS, *_level(row)) for row in own]
-        for names, row in zip(also, own, strict=True):
-            if side_of(row) == "before":
-                for after in answers[keys_of(row, QUESTION)]:
-                    names |= _close(row, after, results.least)
-        hidden = hidden_in_arms(own, results.least, also)
+        also = [_near_others(row, elsewhere, answers, results.least) for row in own]
+        plain = [_is_plain(row, results) for row in own]
+        hidden = hidden_in_arms(own, results.least, also, plain)
         for k, names in zip(places, hidden, strict=True):
             gone = dict.fromkeys(names & set(rows[k]))
             shared[k] = rows[k].changed(gone | {"suppressed": suppressed_in(rows[k], names)})
-            elsewhere.add(rows[k], {name: shared[k][name] for name in EVENTS}, *_level(rows[k]))
+            for arm, name in EVENTS:
+                elsewhere.add(rows[k], arm, shared[k][f"{arm}_{name}"], name, *_level(rows[k]))
     return (shared[k] for k in range(len(rows)))
 
 
@@ -103,16 +106,49 @@ def _level(row: Named) -> tuple[object, object]:
     return row.get("subgroup"), row.get("level")
 
 
-def _answers(rows: Sequence[Named]) -> dict[tuple[Any, ...], list[Named]]:
-    """Rows of the people after adjustment, of all analyses of a question.
+def _answers(rows: Sequence[Named]) -> dict[tuple[Any, ...], list[float]]:
+    """Numbers of people after an adjustment, by their exposure and outcome, in all analyses.
 
     All of them were among the people before, whom the analyses may share.
     """
-    found: dict[tuple[Any, ...], list[Named]] = defaultdict(list)
+    found: dict[tuple[Any, ...], set[float]] = defaultdict(set)
     for row in rows:
         if _side(row) == "after":
-            found[keys_of(row, QUESTION)].append(row)
-    return found
+            for arm, name in itertools.product(ARMS, PEOPLE):
+                if row[f"{arm}_{name}"] is not None:
+                    found[(row[arm], row["outcome"], name)].add(row[f"{arm}_{name}"])
+    return {key: sorted(numbers) for key, numbers in found.items()}
+
+
+def _near_others(
+    row: Named, elsewhere: ShownBefore, answers: dict[tuple[Any, ...], list[float]], least: int
+) -> set[str]:
+    """Numbers of a row that differ by few from those of the same people in other runs."""
+    numbers = {
+        f"{arm}_{name}": elsewhere.numbers(row, arm, name, *_level(row)) for arm, name in EVENTS
+    }
+    if side_of(row) == "before":
+        for arm, name in itertools.product(ARMS, PEOPLE):
+            numbers[f"{arm}_{name}"] = answers.get((row[arm], row["outcome"], name), [])
+    return {
+        name
+        for name, others in numbers.items()
+        if row.get(name) is not None and is_near_shown(row[name], sorted(others), least)
+    }
+
+
+def _is_plain(row: Named, results: Results) -> bool:
+    """Whether a ratio of odds or rates is of people without weights, sets or covariates.
+
+    It is then a function of the people or days and the outcomes of both arms: those of one arm
+    follow exactly from the others.
+    """
+    if row.get("role") not in ADJUSTED or row["model"] not in OF_COUNTS:
+        return False
+    run = next(iter(results.raw(RunRow, **run_of(row))), RunRow())
+    if row["reading"] != "pooled" and run.adjustment_kind not in ("none", "trimming"):
+        return False
+    return not results.raw(OutcomeCoefficientRow, number=row["number"], **run_of(row))
 
 
 def suppressed_in(row: Named, hidden: Iterable[str]) -> str:
@@ -123,13 +159,16 @@ def suppressed_in(row: Named, hidden: Iterable[str]) -> str:
 
 
 def hidden_in_arms(
-    rows: Sequence[Named], least: int, also: Sequence[set[str]] = ()
+    rows: Sequence[Named],
+    least: int,
+    also: Sequence[set[str]] = (),
+    plain: Sequence[bool] = (),
 ) -> list[set[str]]:
     """Names to hide in each of the rows of one run.
 
     A row has counts of both arms, perhaps rates and an effect, and the column ``role`` or ``side``
     that says whose they are; a row without both stands for itself. `also` are names to hide in each
-    row for another reason.
+    row for another reason, and `plain` says which effects are as those of crude estimates.
     """
     hidden = [_by_themselves(row, least) for row in rows]
     for names, more in zip(hidden, also, strict=False):
@@ -137,8 +176,8 @@ def hidden_in_arms(
     left = [{**row, **dict.fromkeys(names)} for row, names in zip(rows, hidden, strict=True)]
     for names, others in zip(hidden, _by_others(left, least), strict=True):
         names |= others
-    for row, names in zip(rows, hidden, strict=True):
-        names |= _with_what_reveals(row, names, least)
+    for row, names, is_crude in zip(rows, hidden, plain or [False] * len(rows), strict=True):
+        names |= _with_what_reveals(row, names, least, is_crude)
     return hidden
 
 
@@ -172,7 +211,7 @@ def _by_themselves(row: Named, least: int) -> set[str]:
     return hidden
 
 
-def _with_what_reveals(row: Named, hidden: set[str], least: int) -> set[str]:
+def _with_what_reveals(row: Named, hidden: set[str], least: int, is_crude: bool) -> set[str]:
     """Numbers from which the hidden counts follow."""
     found: set[str] = set()
     few = False
@@ -185,7 +224,8 @@ def _with_what_reveals(row: Named, hidden: set[str], least: int) -> set[str]:
         if f"{arm}_exposures" in hidden and is_small(number(row.get(f"{arm}_exposures")), least):
             found |= {"mdrr", "expected_se", *E_VALUES, *rates_of(arm)}
     # The variance of an unadjusted log ratio is close to 1 / a + 1 / b with a and b outcomes.
-    if few_outcomes(row, least) or (few and row.get("role", "main") not in ADJUSTED):
+    is_crude = is_crude or row.get("role", "main") not in ADJUSTED
+    if few_outcomes(row, least) or (few and is_crude):
         found |= {*OF_EFFECT, *FRAILTIES}
     if _has_small_clusters(row, hidden, least):
         found |= set(FRAILTIES)
@@ -255,10 +295,18 @@ def _levels(rows: Sequence[Named], main: Named, least: int) -> list[set[str]]:
 
 
 def share_controls(rows: Sequence[ControlRow], results: Results) -> Iterator[ControlRow]:
-    """Effects of controls, unless both arms together have few outcomes."""
+    """Effects of controls, unless the estimate is hidden: as with few outcomes in both arms."""
     hidden = dict.fromkeys(OF_CONTROL)
     for row in rows:
         keys = {**run_of(row), "model": row.model, "reading": row.reading}
         estimates = [e for e in results.raw(EstimateRow, **keys) if e.role in ADJUSTED]
         few = any(few_outcomes(e, results.least) for e in estimates) or not estimates
+        few = few or any(reveals_an_arm(e, results) for e in estimates)
         yield row.changed(hidden) if few else row
+
+
+def reveals_an_arm(row: EstimateRow, results: Results) -> bool:
+    """Whether the outcomes of an arm are hidden, and follow from this estimate without weights."""
+    shown = results.shown(EstimateRow, number=row.number, **run_of(row))
+    outcomes = {f"{arm}_outcomes" for arm in ARMS}
+    return _is_plain(row, results) and any(outcomes & names_hidden(one) for one in shown)

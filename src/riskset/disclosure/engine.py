@@ -12,6 +12,7 @@ from riskset.disclosure import (
     biases,
     censoring,
     covariates,
+    intervals,
     multiplicity,
     over_time,
     people,
@@ -113,15 +114,15 @@ RULES: dict[str, SharingRule] = {
         over_time.share_profiles, "log_hr", "log_likelihood", "derivative"
     ),
     "effect_over_time": _rule(
-        over_time.share_effect_over_time, *_both("outcomes"), "hr", "hr_lower", "hr_upper",
+        intervals.share_effect_over_time, *_both("outcomes"), "hr", "hr_lower", "hr_upper",
         "log_hr", "se",
     ),
     "time_effects": _rule(over_time.share_with_effect, "statistic", "p"),
     "effect_at_times": _rule(
-        over_time.share_effect_at_times, *_both("outcomes"), "hr", "hr_lower", "hr_upper",
+        intervals.share_effect_at_times, *_both("outcomes"), "hr", "hr_lower", "hr_upper",
         "log_hr", "se",
     ),
-    "event_weeks": _rule(over_time.share_weeks, "events", "people"),
+    "event_weeks": _rule(intervals.share_weeks, "events", "people"),
     "calendar": _rule(people.share_calendar, "starts"),
     "warnings": _rule(sentences.share_remarks, "message", "message_values"),
 }  # fmt: skip

@@ -1,15 +1,21 @@
-"""What happened by when: curves, risks, numbers at risk, follow-up, weeks, intervals."""
+"""What happened by when: curves, risks, restricted means, numbers at risk, follow-up."""
 
-from bisect import insort
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field
-from typing import TypeVar
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-from riskset.disclosure.arms import few_outcomes
-from riskset.disclosure.people import join_bars, share_parts
+from riskset.disclosure.arms import few_outcomes, reveals_an_arm
+from riskset.disclosure.known_counts import (
+    CAUSES,
+    KnownCounts,
+    KnownOfArm,
+    arms_of,
+    events_apart,
+    is_close,
+    kinds_of,
+)
+from riskset.disclosure.people import share_parts
 from riskset.disclosure.rows import (
     ARMS,
     RUN,
@@ -23,8 +29,9 @@ from riskset.disclosure.rows import (
     run_of,
     without,
 )
-from riskset.disclosure.same_people import ShownBefore, analyses_of
-from riskset.disclosure.small_cells import hide_totals, is_near_shown, is_small
+from riskset.disclosure.same_people import ShownBefore, side_of
+from riskset.disclosure.small_cells import hide_totals, is_small
+from riskset.results.columns import ResultRow
 from riskset.results.rows import (
     ArmRow,
     AtRiskRow,
@@ -50,17 +57,12 @@ __all__ = [
     "OF_MODELLED_RISK",
     "OF_RESTRICTED_MEAN",
     "OF_RISK",
-    "KnownOfArm",
-    "arms_of",
-    "events_apart",
     "hidden_in_modelled_risks",
     "hidden_in_restricted_means",
     "hidden_in_risks",
     "share_at_risk",
     "share_curve_tests",
     "share_curves",
-    "share_effect_at_times",
-    "share_effect_over_time",
     "share_ends",
     "share_histogram",
     "share_modelled_risks",
@@ -68,20 +70,11 @@ __all__ = [
     "share_quantiles",
     "share_restricted_means",
     "share_risks",
-    "share_weeks",
     "share_with_effect",
+    "without_near_people",
 ]
 
 OF_CURVE_TEST = ("statistic", "p", "rho", "gamma")
-CAUSES = {1: "outcomes", 2: "competing"}
-SIDES = {True: "after", False: "before"}
-IntervalOrStep = TypeVar("IntervalOrStep", IntervalRow, EffectAtTimeRow)
-
-
-def arms_of(results: Results, row: Named, *, is_adjusted: bool = True) -> ArmRow:
-    """The row of the table `arms` that a row of a run belongs to; empty if there is none."""
-    arms = results.shown(ArmRow, side=SIDES[is_adjusted], **run_of(row))
-    return arms[0] if arms else ArmRow()
 
 
 def share_curves(rows: Sequence[CurveRow], results: Results) -> Iterator[CurveRow]:
@@ -91,6 +84,9 @@ def share_curves(rows: Sequence[CurveRow], results: Results) -> Iterator[CurveRo
     events in all is left out, for both arms.
     """
     kept: set[int] = set()
+    elsewhere = ShownBefore(results, followed=True)
+    tables = (RiskRow, RestrictedMeanRow, ModelledRiskRow, IntervalRow, EffectAtTimeRow, WeekRow)
+    known_counts = KnownCounts(results, *tables)
     for places in grouped(rows, (*RUN, "adjusted", "cause")):
         first = rows[places[0]]
         counts = arms_of(results, first, is_adjusted=first.adjusted)
@@ -101,7 +97,7 @@ def share_curves(rows: Sequence[CurveRow], results: Results) -> Iterator[CurveRo
         for of_arm in grouped([rows[k] for k in places], ("arm",)):
             here = [places[j] for j in of_arm]
             here = [k for k in here if _has_enough(rows[k], end, results.least)]
-            kept |= {here[j] for j in _apart([rows[k] for k in here], results)}
+            kept |= {here[j] for j in _apart([rows[k] for k in here], known_counts, elsewhere)}
     for k, row in enumerate(rows):
         if k in kept:
             yield row
@@ -114,10 +110,11 @@ def share_curve_tests(rows: Sequence[CurveTestRow], results: Results) -> Iterato
     crude estimate.
     """
     for row in rows:
-        counts = results.raw(ArmRow, side=SIDES[row.adjusted], **run_of(row))
+        counts = results.raw(ArmRow, side=side_of(row), **run_of(row))
         few = not counts or any(few_outcomes(one, results.least) for one in counts)
         hidden = names_hidden(arms_of(results, row, is_adjusted=row.adjusted))
-        if not row.adjusted:
+        main = results.raw(EstimateRow, role="main", **run_of(row))
+        if not row.adjusted or any(reveals_an_arm(one, results) for one in main):
             few = few or any(f"{arm}_outcomes" in hidden for arm in ARMS)
         yield without(row, OF_CURVE_TEST if few else ())
 
@@ -145,102 +142,19 @@ def _has_enough(row: CurveRow, end: float, least: int) -> bool:
     return row.people >= max(least, 1)
 
 
-def _apart(rows: Sequence[CurveRow], results: Results) -> list[int]:
+def _apart(rows: Sequence[CurveRow], known: KnownCounts, elsewhere: ShownBefore) -> list[int]:
     """Places of the rows between which there are no few events, nor to other tables."""
     events = [row.events for row in rows if row.events is not None]
     if len(events) < len(rows):
         return list(range(len(rows)))
     if not rows:
         return []
-    tables = (RiskRow, RestrictedMeanRow, ModelledRiskRow)
-    known_events = _known_events(results, rows[0], rows[0].arm, *tables)
-    return events_apart(events, known_events[CAUSES[rows[0].cause]], results.least)
-
-
-def events_apart(
-    events: Sequence[float] | NDArray[np.float64],
-    others: Sequence[float] | NDArray[np.float64],
-    least: int,
-) -> list[int]:
-    """Places of times at which a curve may be shown: none has few events since another one.
-
-    `events` (n,) are the people with an event by each time, and `others` are numbers of events by
-    some times that readers know, such as the total.
-
-    Examples
-    --------
-    >>> events_apart([0, 1, 4, 6, 6, 8, 11], [16], 5)
-    [0, 3, 4, 6]
-    """
-    shown = sorted(n for n in (0.0, *others) if not np.isnan(n))
-    found = []
-    for k, n in enumerate(events):
-        if not is_near_shown(float(n), shown, least):
-            found.append(k)
-            if not np.isnan(n):
-                insort(shown, float(n))
+    first, kind = rows[0], CAUSES[rows[0].cause]
+    others = known.events(first, first.arm)[kind] + elsewhere.numbers(first, first.arm, kind)
+    found = events_apart(events, others, known.least)
+    for k in found:
+        elsewhere.add(first, first.arm, events[k], kind)
     return found
-
-
-def _is_close(count: float, shown: Sequence[float], least: int) -> bool:
-    """Whether a count differs by few from one that is shown; NaN does not."""
-    return bool(is_small(np.abs(np.array(shown) - count), least).any())
-
-
-def _known_events(
-    results: Results,
-    row: Named,
-    arm: str,
-    *tables: type[RiskRow | RestrictedMeanRow | ModelledRiskRow],
-    is_adjusted: bool | None = None,
-) -> dict[str, list[float]]:
-    """People of an arm with each kind of event by some time, as the totals and tables reveal."""
-    is_adjusted = row["adjusted"] if is_adjusted is None else is_adjusted
-    about = {**run_of(row), "adjusted": is_adjusted}
-    analyses = (row["analysis"], *analyses_of(about, results))
-    found: dict[str, list[float]] = {kind: [] for kind in CAUSES.values()}
-    for name in analyses:
-        counts = arms_of(results, about | {"analysis": name}, is_adjusted=is_adjusted)
-        for kind, known_events in found.items():
-            known_events.append(number(counts[f"{arm}_{kind}"]))
-    keys = {**run_of(row), "adjusted": is_adjusted}
-    if RiskRow in tables:
-        risks = [
-            r for name in analyses for r in results.shown(RiskRow, **keys | {"analysis": name})
-        ]
-        found["outcomes"] += [number(risk[f"{arm}_outcomes"]) for risk in risks]
-    if RestrictedMeanRow in tables:
-        own = results.raw(RestrictedMeanRow, **keys)  # counts that go along are never shared
-        shown = results.shown(RestrictedMeanRow, **keys)
-        for mean, of_mean in zip(shown, own, strict=True):
-            if mean[f"{arm}_mean"] is not None:
-                for kind in _kinds_of(mean):
-                    found[kind].append(number(of_mean[f"{arm}_{kind}"]))
-    if ModelledRiskRow in tables and is_adjusted:
-        of_models = results.raw(ModelledRiskRow, **run_of(row))
-        seen = results.shown(ModelledRiskRow, **run_of(row))
-        for risk, of_risk in zip(seen, of_models, strict=True):
-            if risk[f"{arm}_risk"] is not None:
-                found["outcomes"].append(number(of_risk[f"{arm}_outcomes"]))
-    return found
-
-
-@dataclass(frozen=True)
-class KnownOfArm:
-    """What readers know of an arm from other tables; NaN is not known.
-
-    `events` are numbers of people with each kind of event by some times, `at_risk` those at risk at
-    some times, `everybody` the people of the arm, `hidden` names of numbers that are hidden, and
-    `end` the time from which few are known to be at risk.
-    """
-
-    events: Mapping[str, Sequence[float]] = field(
-        default_factory=lambda: dict.fromkeys(CAUSES.values(), ())
-    )
-    at_risk: Sequence[float] = ()
-    everybody: float = float("nan")
-    hidden: Set[str] = frozenset()
-    end: float = float("inf")
 
 
 HiddenInEstimates = Callable[[Sequence[Named], str, int, KnownOfArm], list[set[str]]]
@@ -250,40 +164,30 @@ HiddenInEstimates = Callable[[Sequence[Named], str, int, KnownOfArm], list[set[s
 def share_risks(rows: Sequence[RiskRow], results: Results) -> Iterator[RiskRow]:
     """Risks by a time at which each arm has enough people left, and has had enough outcomes."""
     shared, elsewhere = list(rows), ShownBefore(results)
+    known_counts, of_arm = KnownCounts(results), ("outcomes", "at_risk")
     for places in grouped(rows, (*RUN, "adjusted")):
         first = rows[places[0]]
         counts = arms_of(results, first, is_adjusted=first.adjusted)
-        at_risk = {
-            arm: [number(one.people) for one in _at_risk(results, first, arm)] for arm in ARMS
-        }
-        events = {arm: _known_events(results, first, arm) for arm in ARMS}
         for arm in ARMS:
+            events, at_risk = known_counts.events(first, arm), known_counts.at_risk(first, arm)
             if arm != ARMS[0] and is_cloned(results, first):
                 end = _nested_until(results, first)
                 both = [shared[k] for k in places if shared[k].time <= end]
-                at_risk[arm] += [number(one[f"{ARMS[0]}_at_risk"]) for one in both]
-                events[arm]["outcomes"] += [number(one[f"{ARMS[0]}_outcomes"]) for one in both]
-            events[arm]["outcomes"] += elsewhere.numbers(first, f"{arm}_outcomes")
+                at_risk += [number(one[f"{ARMS[0]}_at_risk"]) for one in both]
+                events["outcomes"] += [number(one[f"{ARMS[0]}_outcomes"]) for one in both]
+            events["outcomes"] += elsewhere.numbers(first, arm, "outcomes")
             other = KnownOfArm(
-                events=events[arm],
-                at_risk=[*at_risk[arm], *elsewhere.numbers(first, f"{arm}_at_risk")],
+                events=events,
+                at_risk=[*at_risk, *elsewhere.numbers(first, arm, "at_risk")],
                 everybody=number(counts[f"{arm}_exposures"]),
                 hidden=names_hidden(counts),
             )
             hidden = hidden_in_risks([rows[k] for k in places], arm, results.least, other)
             for k, names in zip(places, hidden, strict=True):
                 shared[k] = without(shared[k], names)
-        for k in places:
-            counts_of = [f"{arm}_{name}" for arm in ARMS for name in ("outcomes", "at_risk")]
-            elsewhere.add(first, {name: shared[k][name] for name in counts_of})
+        for k, arm, name in itertools.product(places, ARMS, of_arm):
+            elsewhere.add(first, arm, shared[k][f"{arm}_{name}"], name)
     yield from shared
-
-
-def _at_risk(results: Results, row: Named, arm: str) -> list[AtRiskRow]:
-    """Numbers at risk of an arm that are shown, in all analyses of these people."""
-    own = {**run_of(row), "adjusted": row["adjusted"], "arm": arm}
-    names = (row["analysis"], *analyses_of(row, results))
-    return [one for name in names for one in results.shown(AtRiskRow, **own | {"analysis": name})]
 
 
 def hidden_in_risks(
@@ -305,13 +209,13 @@ def hidden_in_risks(
         # Nobody may be followed so long, so that there is no risk to hide.
         has_risk = row[f"{arm}_risk"] is not None or f"{arm}_risk" in gone
         is_short = has_risk and not (people >= least or f"{arm}_at_risk" in gone)
-        if is_short or f"{arm}_outcomes" in other.hidden | gone or _is_close(n, outcomes, least):
+        if is_short or f"{arm}_outcomes" in other.hidden | gone or is_close(n, outcomes, least):
             words = ("outcomes", "risk", "lower", "upper") if has_risk else ("outcomes",)
             hidden[k] |= {f"{arm}_{word}" for word in words}
             hidden[k] |= {name for name in OF_RISK if has_risk and name.startswith("difference")}
             n = float("nan")
         others = everybody - people - n
-        if is_short or _is_close(people, at_risk, least) or _is_close(others, left, least):
+        if is_short or is_close(people, at_risk, least) or is_close(others, left, least):
             hidden[k].add(f"{arm}_at_risk")
             people = others = float("nan")
         outcomes.append(n)
@@ -355,26 +259,28 @@ def _share_estimates(
     results: Results,
     rule: HiddenInEstimates,
     also: Sequence[str],
-    tables: Sequence[type[RiskRow | RestrictedMeanRow]],
+    tables: Sequence[type[ResultRow]],
 ) -> Iterator[RowT]:
     """Rows of estimates up to some times without the numbers that a rule hides.
 
     `tables` are those from which readers know numbers of events.
     """
-    shared = list(rows)
+    shared, elsewhere = list(rows), ShownBefore(results, followed=True)
+    known_counts = KnownCounts(results, *tables)
     for places in grouped(rows, (*RUN, *also)):
         first = rows[places[0]]
-        is_adjusted = bool(first["adjusted"]) if also else True
-        counts = arms_of(results, first, is_adjusted=is_adjusted)
+        counts = arms_of(results, first, is_adjusted=side_of(first) == "after")
         for arm in ARMS:
-            other = KnownOfArm(
-                events=_known_events(results, first, arm, *tables, is_adjusted=is_adjusted),
-                hidden=names_hidden(counts),
-                end=_end(results, first),
-            )
+            events = known_counts.events(first, arm)
+            for kind in events:
+                events[kind] += elsewhere.numbers(first, arm, kind)
+            other = KnownOfArm(events=events, hidden=names_hidden(counts), end=_end(results, first))
             hidden = rule([rows[k] for k in places], arm, results.least, other)
             for k, names in zip(places, hidden, strict=True):
                 shared[k] = without(shared[k], names)
+                if not names:
+                    for kind in kinds_of(rows[k]):
+                        elsewhere.add(first, arm, rows[k][f"{arm}_{kind}"], kind)
     yield from shared
 
 
@@ -387,14 +293,14 @@ def hidden_in_restricted_means(
     another time: the difference of means up to two near horizons is a value of the curve. Results
     that were shared before have no counts, and `other.end` decides.
     """
-    return _hidden_in_estimates(rows, arm, least, other, "mean", _kinds_of)
+    return _hidden_in_estimates(rows, arm, least, other, "mean", kinds_of)
 
 
 def hidden_in_modelled_risks(
     rows: Sequence[Named], arm: str, least: int, other: KnownOfArm
 ) -> list[set[str]]:
     """Columns to hide in risks by outcome models; see `hidden_in_restricted_means`."""
-    return _hidden_in_estimates(rows, arm, least, other, "risk", lambda _: ("outcomes",))
+    return _hidden_in_estimates(rows, arm, least, other, "risk", kinds_of)
 
 
 def _hidden_in_estimates(
@@ -416,7 +322,7 @@ def _hidden_in_estimates(
         for kind in kinds_of(row):
             counts[kind] = number(row[f"{arm}_{kind}"])
             few = few or f"{arm}_{kind}" in other.hidden
-            few = few or _is_close(counts[kind], shown[kind], least)
+            few = few or is_close(counts[kind], shown[kind], least)
         if few:
             ends = (value, "se", "lower", "upper")
             hidden[k] = {f"{arm}_{end}" for end in ends} | set(OF_CONTRAST)
@@ -424,14 +330,6 @@ def _hidden_in_estimates(
             for kind, n in counts.items():
                 shown[kind].append(n)
     return hidden
-
-
-def _kinds_of(row: Named) -> Sequence[str]:
-    """Kinds of events that a restricted mean reveals: all, if it is the time without any event."""
-    kinds = {"competing_time_lost": ("competing",)} | dict.fromkeys(
-        ("risk", "time_lost"), ("outcomes",)
-    )
-    return kinds.get(row["measure"], tuple(CAUSES.values()))
 
 
 OF_CONTRAST = (
@@ -446,8 +344,8 @@ OF_RESTRICTED_MEAN, OF_MODELLED_RISK = (
 
 def share_at_risk(rows: Sequence[AtRiskRow], results: Results) -> Iterator[AtRiskRow]:
     """No two numbers at risk of an arm differ by few people, who left in between."""
-    names, elsewhere = ("people", "weighted", "effective"), ShownBefore(results)
-    return _without_near_people(rows, (*RUN, "adjusted"), "time", names, results, elsewhere)
+    names = ("people", "weighted", "effective")
+    return without_near_people(rows, (*RUN, "adjusted"), "time", names, results)
 
 
 def is_cloned(results: Results, row: Named) -> bool:
@@ -469,20 +367,22 @@ def _nested_until(results: Results, row: Named) -> float:
     return max(ends)
 
 
-def _without_near_people(
+def without_near_people(
     rows: Sequence[RowT],
     group: Sequence[str],
     order: str,
     names: Sequence[str],
     results: Results,
-    elsewhere: ShownBefore | None = None,
+    side: Mapping[str, object] | None = None,
 ) -> Iterator[RowT]:
     """Rows without the columns `names` where `people` of two times of an arm differ by few.
 
     They differ neither by few from those of other analyses of these people, if there are some. If
-    everybody has a clone in each arm, numbers of both arms must not differ by few either.
+    everybody has a clone in each arm, numbers of both arms must not differ by few either. With a
+    `side`, which the rows do not name, the table of numbers at risk is known.
     """
     hidden: set[int] = set()
+    elsewhere, known_counts = ShownBefore(results), KnownCounts(results)
     together = [
         places
         for of_both in grouped(rows, group)
@@ -494,27 +394,44 @@ def _without_near_people(
     ]
     for places in together:
         places = sorted(places, key=lambda k: -rows[k][order])
-        first = rows[places[0]]
-        arms = dict.fromkeys(rows[k]["arm"] for k in places)
-        others = [n for arm in arms for n in (elsewhere.numbers(first, arm) if elsewhere else [])]
+        first = {**rows[places[0]], **(side or {})}
+        others: list[float] = []
+        for arm in dict.fromkeys(rows[k]["arm"] for k in places):
+            others += elsewhere.numbers(first, arm)
+            others += known_counts.at_risk(first, arm) if side else []
         counts = [number(rows[k]["people"]) for k in places]
-        mask = hide_totals(counts, results.least, others=others)
+        mask = hide_totals(counts, results.least, others=[n for n in others if n == n])
         hidden |= {k for k, is_hidden in zip(places, mask, strict=True) if is_hidden}
         for k, n, is_hidden in zip(places, counts, mask, strict=True):
-            if elsewhere and not is_hidden:
-                elsewhere.numbers(first, rows[k]["arm"]).append(n)
+            if not is_hidden:
+                elsewhere.add(first, rows[k]["arm"], n)
     for k, row in enumerate(rows):
         yield without(row, names if k in hidden else ())
 
 
 def share_histogram(rows: Sequence[FollowUpBinRow], results: Results) -> Iterator[FollowUpBinRow]:
-    """Bins of an arm joined until none has a small count."""
+    """Bins of an arm joined until no numbers of people by their ends differ by few.
 
-    def reveals(bar: FollowUpBinRow) -> bool:
-        return bool(is_small(bar.people, results.least))
-
+    These are people who have left by then: everybody less those at risk, and in other analyses.
+    """
+    elsewhere, known_counts = ShownBefore(results), KnownCounts(results)
     for places in grouped(rows, (*RUN, "arm")):
-        yield from join_bars([rows[k] for k in places], ("people",), "end", reveals)
+        bins = [rows[k] for k in places]
+        counts = [bar.people for bar in bins if bar.people is not None]
+        if len(counts) < len(bins):  # hidden already
+            yield from bins
+            continue
+        first, by_end = bins[0], np.cumsum(counts)
+        at_risk = known_counts.at_risk(first, first.arm)
+        others = [by_end[-1] - n for n in at_risk] + elsewhere.numbers(first, first.arm)
+        ends = events_apart(by_end, [*others, by_end[-1]], results.least)
+        start = 0
+        for end in dict.fromkeys([*ends, len(bins) - 1]):
+            people = sum(counts[start : end + 1])
+            bar = bins[start].changed({"end": bins[end].end, "people": people})
+            yield without(bar, ("people",) if is_small(people, results.least) else ())
+            elsewhere.add(first, first.arm, float(by_end[end]))
+            start = end + 1
 
 
 def share_quantiles(rows: Sequence[FollowUpRow], results: Results) -> Iterator[FollowUpRow]:
@@ -550,81 +467,26 @@ def share_ends(rows: Sequence[FollowUpEndRow], results: Results) -> Iterator[Fol
 
     elsewhere, near = ShownBefore(results), set()
     for k, row in enumerate(rows):
-        if elsewhere.near(row, ("count",), row.arm, row.reason):
+        others = elsewhere.numbers(row, row.arm, row.reason)
+        if row.count is not None and is_close(row.count, others, results.least):
             near.add(k)
         else:
-            elsewhere.add(row, {"count": row.count}, row.arm, row.reason)
+            elsewhere.add(row, row.arm, row.count, row.reason)
     yield from share_parts(rows, results.least, (*RUN, "arm"), "count", is_known, also=near)
 
 
-def share_weeks(rows: Sequence[WeekRow], results: Results) -> Iterator[WeekRow]:
-    """Outcomes by week, whose sum is known, and people whose differences would reveal them."""
-    group = (*RUN, "arm")
-
-    def has_total(row: WeekRow, total: float) -> bool:
-        """Where weeks begin with follow-up, their outcomes are those before the adjustment."""
-        counts = arms_of(results, row, is_adjusted=False)
-        return bool(counts[f"{row.arm}_outcomes"] == total)
-
-    events = list(share_parts(rows, results.least, group, "events", has_total=has_total))
-    return _without_near_people(events, RUN, "week", ("people",), results)
-
-
-def share_effect_over_time(
-    rows: Sequence[IntervalOrStep], results: Results
-) -> Iterator[IntervalOrStep]:
-    """All intervals or none: those of the others and of the whole time would reveal the last.
-
-    Times of a smooth function have no outcomes of their own.
-    """
-    for places in grouped(rows, RUN):
-        intervals = [rows[k] for k in places]
-        keys = run_of(intervals[0])
-        main = next(iter(results.shown(EstimateRow, role="main", **keys)), EstimateRow())
-        counts = [row[f"{arm}_outcomes"] or 0 for row in intervals for arm in ARMS]
-        is_hidden = any(f"{arm}_outcomes" in names_hidden(main) for arm in ARMS)
-        few = few_outcomes(main, results.least)
-        if not (is_hidden or few or is_small(counts, results.least).any()):
-            yield from intervals
-
-
-def share_effect_at_times(
-    rows: Sequence[EffectAtTimeRow], results: Results
-) -> Iterator[EffectAtTimeRow]:
-    """Steps as intervals are; no counts if an arm had few outcomes between an end and another time.
-
-    A ratio reveals no count, but those of steps and of other intervals have differences.
-    """
-    counts = tuple(f"{arm}_outcomes" for arm in ARMS)
-    for places in grouped(rows, RUN):
-        own = [rows[k] for k in places]
-        is_known = all(row[name] is not None for row in own for name in counts)
-        hidden = counts if is_known and _is_near_others(own, results) else ()
-        yield from (without(row, hidden) for row in share_effect_over_time(own, results))
-
-
-def _is_near_others(steps: Sequence[EffectAtTimeRow], results: Results) -> bool:
-    """Whether outcomes by the end of a step differ by few from those that other tables show."""
-    tables = (RiskRow, RestrictedMeanRow, ModelledRiskRow)
-    intervals = results.shown(IntervalRow, **run_of(steps[0]))
-    for arm in ARMS:
-        name = f"{arm}_outcomes"
-        shown = _known_events(results, steps[0], arm, *tables, is_adjusted=True)["outcomes"]
-        shown += np.cumsum([row[name] for row in intervals]).tolist()
-        by_end = np.cumsum([row[name] for row in steps])
-        if any(_is_close(count, shown, results.least) for count in by_end.tolist()):
-            return True
-    return False
-
-
-def share_profiles(rows: Sequence[ProfilePointRow], results: Results) -> Iterable[ProfilePointRow]:
+def share_profiles(rows: Sequence[ProfilePointRow], results: Results) -> Iterator[ProfilePointRow]:
     """Profiles of the likelihood, relative to their maximum: all of them.
 
     They are what a meta-analysis of several databases needs, of imprecise estimates most of all,
     and OHDSI shares them without rules for small cells. The flatness of a profile reveals roughly
-    how many outcomes it is based on.
+    how many outcomes it is based on. That of odds or rates without weights, sets and covariates
+    reveals the outcomes of an arm exactly, so it is left out if these are hidden.
     """
-    return rows
+    for places in grouped(rows, RUN):
+        main = results.raw(EstimateRow, role="main", **run_of(rows[places[0]]))
+        if not any(reveals_an_arm(one, results) for one in main):
+            yield from (rows[k] for k in places)
 
 
 def share_with_effect(rows: Sequence[RowT], results: Results) -> Iterator[RowT]:

@@ -5,8 +5,7 @@ import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from riskset.disclosure.rows import ARMS, Results, RowT, grouped, keys_of, run_of, without
-from riskset.disclosure.same_people import QUESTION
+from riskset.disclosure.rows import ARMS, RUN, Results, RowT, grouped, keys_of, run_of, without
 from riskset.disclosure.sentences import shared_reason
 from riskset.disclosure.small_cells import hide_attrition, hide_small, is_near, is_small
 from riskset.results.rows import (
@@ -46,12 +45,15 @@ def share_attrition(rows: Sequence[AttritionRow], results: Results) -> Iterator[
     hidden: list[set[str]] = [set() for _ in rows]
     for places in grouped(rows, ("adjustment",)):
         followed = _estimates_of(results, "crude", adjustment=rows[places[0]].adjustment)
-        answers = _answers_of_others(results, rows[places[0]].adjustment)
+        adjustment = rows[places[0]].adjustment
         for arm in ARMS:
             names = (f"{arm}_exposures", f"{arm}_persons", f"removed_{arm}")
             known = [row[name] for row in followed for name in names[:2] if row[name] is not None]
             counts = [[rows[k][name] for k in places] for name in names]
-            others = [[row[name] for row in answers if row[name] is not None] for name in names[:2]]
+            others = [
+                _answers_of_others(results, adjustment, arm, name)
+                for name in ("exposures", "persons")
+            ]
             masks = hide_attrition(counts, results.least, known, others)
             for name, mask in zip(names, masks, strict=True):
                 for k, is_hidden in zip(places, mask, strict=True):
@@ -59,17 +61,21 @@ def share_attrition(rows: Sequence[AttritionRow], results: Results) -> Iterator[
     yield from map(without, rows, hidden)
 
 
-def _answers_of_others(results: Results, adjustment: int) -> list[EstimateRow]:
-    """Main estimates of other analyses for the same outcomes, of people of the same start."""
+def _answers_of_others(results: Results, adjustment: int, arm: str, name: str) -> list[float]:
+    """Numbers of other main estimates of the same exposure and outcomes, of one kind.
+
+    Other analyses and comparisons may begin with the same people.
+    """
     found = [results.raw(RunRow, **{f"{kind}adjustment": adjustment}) for kind in ("", "shared_")]
-    runs = [run for part in found for run in part]
-    analyses = {run.analysis for run in runs}
-    answers: list[EstimateRow] = []
-    for question in dict.fromkeys(keys_of(run, QUESTION) for run in runs):
-        keys = dict(zip(QUESTION, question, strict=True))
-        rows = results.raw(EstimateRow, role="main", **keys)
-        answers += [row for row in rows if row.analysis not in analyses]
-    return answers
+    runs = {keys_of(run, RUN): run for part in found for run in part}
+    arms = dict.fromkeys((run.outcome, run[arm]) for run in runs.values())
+    return [
+        row[f"{other}_{name}"]
+        for outcome, exposure in arms
+        for other in ARMS
+        for row in results.raw(EstimateRow, role="main", outcome=outcome, **{other: exposure})
+        if keys_of(row, RUN) not in runs and row[f"{other}_{name}"] is not None
+    ]
 
 
 def _estimates_of(results: Results, *roles: str, **where: object) -> list[EstimateRow]:
@@ -269,8 +275,8 @@ def share_parts(
         total = len(counts)
         has_known_total = has_total(rows[places[0]], sum(counts))
         equation = [(total, range(total))] if has_known_total else []
-        left = [float("nan") if k in also else n for k, n in zip(places, counts, strict=True)]
-        mask = hide_small([*left, sum(counts)], equation, least, known=[*fixed, total])
+        more = [j for j, k in enumerate(places) if k in also]
+        mask = hide_small([*counts, sum(counts)], equation, least, [*fixed, total], more)
         hidden |= {k for k, is_hidden in zip(places, mask, strict=False) if is_hidden}
     for k, row in enumerate(rows):
         yield without(row, (name,) if k in hidden else ())

@@ -65,6 +65,7 @@ def hide_small(
     equations: Sequence[tuple[int, Sequence[int]]] = (),
     min_cell_count: int = 5,
     known: Sequence[int] = (),
+    also: Sequence[int] = (),
 ) -> Mask:
     """Return which counts to hide: small counts, and counts from which a small one follows.
 
@@ -78,6 +79,8 @@ def hide_small(
         Hide counts above 0 and below this number.
     known : sequence of int
         Positions of counts that readers know from other sources, so that hiding them has no effect.
+    also : sequence of int
+        Positions of counts to hide for another reason.
 
     Returns
     -------
@@ -92,6 +95,7 @@ def hide_small(
     """
     values = np.asarray(counts, dtype=np.float64)
     hidden = is_small(values, min_cell_count) | np.isnan(values)
+    hidden[list(also)] = True
     system = np.zeros((len(equations), values.size))
     for row, (total, parts) in zip(system, equations, strict=True):
         row[total] -= 1.0

@@ -257,8 +257,10 @@ class IntervalRow(OfRun, table="effect_over_time"):
         "id", "day after which the interval begins, since the start of follow-up", unit="days"
     )
     end: float = column("id", "last day of the interval", unit="days")
-    target_outcomes: int = column("count", "outcomes of the target group in the interval")
-    comparator_outcomes: int = column("count", "outcomes of the comparator group in the interval")
+    target_outcomes: int | None = column("count", "outcomes of the target group in the interval")
+    comparator_outcomes: int | None = column(
+        "count", "outcomes of the comparator group in the interval"
+    )
     hr: float = column("effect", "hazard ratio in the interval, from scaled Schoenfeld residuals")
     hr_lower: float = column("effect", "lower limit of its normal interval")
     hr_upper: float = column("effect", "upper limit")
