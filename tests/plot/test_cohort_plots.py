@@ -313,6 +313,23 @@ def test_tipping_points_of_a_normal_confounder() -> None:
     assert axes.get_xlim()[1] > 0.9
 
 
+def test_names_of_covariates_cross_no_line_of_tipping_points() -> None:
+    points = rs.cohort.tipping_points(0.87, 0.79, 0.96, scale="risk", difference=0.5)
+    near = {f"covariate {k}": (0.46, effect) for k, effect in enumerate((1.09, 1.36, 1.2))}
+    near |= {"steep": (0.03, 4.0), "flat": (0.2, 1.22)}
+    axes = rs.plot.tipping_points(points, benchmarks=near)
+    figure = axes.figure
+    figure.canvas.draw()
+    names = [text for text in axes.texts if text.get_text() in near]
+    assert len(names) == len(near)
+    for text in names:
+        box = text.get_window_extent()
+        for line in (line for line in axes.lines if line.get_marker() == "None"):
+            x, y = axes.transData.transform(line.get_xydata()).T
+            inside = (box.x0 <= x) & (x <= box.x1) & (box.y0 <= y) & (y <= box.y1)
+            assert not inside.any(), text.get_text()
+
+
 @pytest.mark.parametrize(("ratio", "rarer"), [(2.0, "comparator"), (0.5, "target")])
 def test_tipping_points_of_a_binary_confounder(ratio: float, rarer: str) -> None:
     ends = (1.5, 3.0) if ratio > 1 else (0.3, 1 / 1.5)

@@ -182,3 +182,27 @@ def test_few_outcomes_in_an_interval_hide_its_course(report):
     assert tables_shown["log_log"]
     whole_shown = report(found, study(min_cell_count=0), min_cell_count=0)
     assert len(whole_shown.part["models"]["proportionality"]["tables"]["over_time"]) == 5
+
+
+@pytest.mark.parametrize("interval", ["profile", "robust"])
+def test_a_profile_says_which_interval_it_shows(report, interval):
+    found = tables()
+    for row in found["estimates"]:
+        row["interval"] = interval
+    text = report(found).text
+    assert ("The 95 % confidence interval is the range" in text) == (interval == "profile")
+    other = "The reported interval is another one (robust variance)."
+    assert (other in text) == (interval == "robust")
+
+
+@pytest.mark.parametrize(("model", "heading"), [("cox", "Hazard ratios"), ("logistic", "Ratios")])
+def test_estimates_stand_below_what_they_are_ratios_of(report, model, heading):
+    found = tables()
+    others = [row for row in found["estimates"] if row["role"] == "sensitivity"]
+    assert others
+    for row in found["estimates"]:
+        row["model"] = model if row["role"] == "sensitivity" else "cox"
+    made = report(found)
+    headings = [e.text for e in made.page.all("h3")]
+    assert heading in headings
+    assert len({"Hazard ratios", "Ratios"} & set(headings)) == 1

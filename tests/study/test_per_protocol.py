@@ -516,7 +516,11 @@ def test_the_report_of_a_per_protocol_study(tmp_path):
     assert "until they deviate from their treatment" in done["follow_up"]
     assert "per-protocol effect" in done["estimand"]
     assert "deviation from the treatment" in text
-    assert found.study["analyses"]["pp"]["words"]["deviations"].startswith("people were censored")
+    words = found.study["analyses"]["pp"]["words"]["deviations"]
+    assert words.startswith(
+        "people were censored when they deviated from their treatment (at the time in the column "
+        "`stopped`)"
+    )
     assert "restricted" not in content["parts"][0]["per_protocol"]
 
 

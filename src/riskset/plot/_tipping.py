@@ -19,9 +19,11 @@ from riskset.plot._style import (
     DASHED,
     INK,
     QUIET,
+    STYLE,
     frame,
     set_log_ticks,
     short,
+    width_of,
     write_at,
 )
 
@@ -41,6 +43,17 @@ LARGEST_LOG = 700.0
 """Its exponential is finite."""
 POINTS = 400
 MOST_NAMED = 8
+NAME_SIZE = 8
+PLACES: Sequence[tuple[tuple[float, float], str]] = (
+    ((6, 3), "left"),
+    ((6, -11), "left"),
+    ((-6, 3), "right"),
+    ((-6, -11), "right"),
+    ((6, 8), "left"),
+    ((-6, 8), "right"),
+    ((6, 14), "left"),
+)
+"""Points from a mark to its name, and the side of the name that is there."""
 """Benchmarks with names: those that cause most bias."""
 MOST = 10.0
 """The axis of effects reaches at most so far, unless a benchmark lies beyond."""
@@ -230,8 +243,36 @@ def _draw_benchmarks(
         handles.append(Line2D([], [], **style, label=label))
         for k in named.intersection(own):
             name = short(strengths[k].name)
-            write_at(axes, name, folded[k], (6, 3), "data", color=INK, fontsize=8, zorder=4)
+            shift, side = _free_place(axes, name, folded[k])
+            text = {"color": INK, "fontsize": NAME_SIZE, "ha": side, "zorder": 4}
+            write_at(axes, name, folded[k], shift, "data", **text)
     return handles
+
+
+def _free_place(axes: Axes, name: str, at: tuple[float, float]) -> tuple[tuple[float, float], str]:
+    """Where a name beside a mark crosses no line: points from the mark, and its side that is there.
+
+    If it crosses one everywhere, it stands to the right.
+    """
+    per_point = axes.figure.dpi / 72
+    x, y = axes.transData.transform(at) / per_point
+    width, height = width_of(name) * NAME_SIZE / STYLE["font.size"], NAME_SIZE
+    below = 0.4 * NAME_SIZE  # letters such as p, and a gap
+    floor = axes.transAxes.transform((0, 0))[1] / per_point
+    lines = [line for line in axes.lines if line.get_linestyle() != "None"]
+    points = [axes.transData.transform(line.get_xydata()) / per_point for line in lines]
+    for (right, up), side in PLACES:
+        left, bottom = x + right - (width if side == "right" else 0.0), y + up
+        is_crossed = any(
+            np.any(
+                (left <= own[:, 0]) & (own[:, 0] <= left + width)
+                & (bottom - below <= own[:, 1]) & (own[:, 1] <= bottom + height)
+            )
+            for own in points
+        )  # fmt: skip
+        if not is_crossed and bottom > floor:
+            return (right, up), side
+    return PLACES[0]
 
 
 def _draw_binary(

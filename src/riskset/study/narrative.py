@@ -361,7 +361,7 @@ def _deviations(study: Study, analysis: Analysis) -> str | None:
             "strategies to start: at the end of the grace period without a start; strategies not "
             "to start: at a start within the grace period, or at any start if there is none"
         )
-    elif not isinstance(data, CdmData):
+    elif not isinstance(data, CdmData | TableData):
         where = "when their exposure ended"
     days = interval_days(protocol, data)
     shape = "linear in time" if protocol.time_df == 1 else "without time"

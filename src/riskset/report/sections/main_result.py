@@ -168,10 +168,7 @@ def render(page: Page, content: Facts) -> Markup:
         "result",
         _rates_table(page, tables["rates"]),
         *three,
-        page.heading(page.say("result.estimates_heading"), "estimates"),
-        _estimates_figure(page, tables["estimates"])
-        if page.about["status"] == "ok"
-        else page.paragraph("result.instead", "warning", reason=page.reason),
+        *_render_estimates(page, tables["estimates"]),
         *_e_value(page, content["e_value"]),
         _detectable(page, content["mdrr"]),
         _risks_table(page, tables["risks"]),
@@ -197,14 +194,23 @@ def _rates_table(page: Page, rows: list[ReportRow]) -> Markup:
     return join(page.heading(say("result.rates_heading"), "rates"), table)
 
 
+def _render_estimates(page: Page, rows: list[ReportRow]) -> list[Markup]:
+    """The estimates below a heading that names what they are ratios of."""
+    is_ok = page.about["status"] == "ok"
+    if rows and is_ok:
+        scale = scale_of(row["model"] for row in rows if row["model"])
+        page = replace(page, say=page.say.about({**page.say.names, **page.say.ratio(scale)}))
+    heading = page.heading(page.say("result.estimates_heading"), "estimates")
+    if not is_ok:
+        return [heading, page.paragraph("result.instead", "warning", reason=page.reason)]
+    return [heading, _estimates_figure(page, rows)]
+
+
 def _estimates_figure(page: Page, rows: list[ReportRow]) -> Markup:
     """The forest plot, and its numbers as a table."""
     say = page.say
     if not rows:
         return page.paragraph("result.no_estimates")
-    scale = scale_of(row["model"] for row in rows if row["model"])
-    page = replace(page, say=say.about({**say.names, **say.ratio(scale)}))
-    say = page.say
     empty = {key for key in OPTIONAL if all(row[key] is None for row in rows)}
     names = (
         "hr", "p", "calibrated_hr", "calibrated_p", "target_outcomes", "comparator_outcomes",

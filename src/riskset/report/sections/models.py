@@ -203,4 +203,10 @@ def _profile(page: Page, content: Facts) -> Markup:
     wald = (outcome["log_hr"], outcome["se"]) if has_wald else None
     best, _ = max(points, key=lambda point: point[1])
     hr = significant(math.exp(best))
-    return page.figure("profile", profile_figure(points, wald, page.say), hr=hr)
+    interval, say = outcome["interval"], page.say
+    where = say("profile.range")
+    if interval not in ("profile", None):
+        where = say("profile.other_range", interval=say.label("interval", interval))
+    drawn = profile_figure(points, wald, say)
+    normal = "" if wald is None else say("profile.normal")
+    return page.figure("profile", drawn, more=normal, hr=hr, range=where)

@@ -129,17 +129,19 @@ def _figure(page: Page, content: Facts) -> Markup:
     observed, say = content["observed"], page.say
     limit = observed["limit"]
     normal = [r for r in content["tables"]["tipping"] if r["kind"] == "normal"]
+    biases = control_biases(page, content)
     drawn = tipping_figure(
         observed | {"limit": 1.0 if limit is None else limit},
         content["strengths"],
-        control_biases(page, content),
+        biases,
         reach_of(content),
         say,
     )
     one = normal[len(normal) // 2] if normal else None
     known = one is not None and one["tipping_effect_of_estimate"] is not None
     tells_limit = one is not None and limit not in (None, 1) and one["tipping_effect"] is not None
-    more = say("tipping.covariates") if content["strengths"] else ""
+    further = [("controls", biases), ("covariates", content["strengths"])]
+    more = " ".join(say(f"tipping.{what}") for what, is_drawn in further if is_drawn)
     desc = "limit_desc" if tells_limit else "estimate_desc" if known else "plain_desc"
     effect = None if one is None else one[f"tipping_effect{'' if tells_limit else '_of_estimate'}"]
     words = say(
