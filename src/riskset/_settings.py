@@ -26,7 +26,7 @@ from typing import Any, Literal, TypeAlias, TypeVar, Union, dataclass_transform
 
 import numpy as np
 
-from riskset._errors import CohortError, InputError, similar
+from riskset._errors import CohortError, InputError, counted, similar
 
 __all__ = [
     "INVALID",
@@ -346,9 +346,8 @@ class Reader:
             expected = type_words(tuple[kinds[0], ...])  # type: ignore[valid-type]
             return self._wrong(path, expected, value)
         if not is_open and len(value) != len(kinds):
-            there = f"there {'is' if len(value) == 1 else 'are'} {len(value)}"
-            problem = f"expected {len(kinds)} values, but {there}."
-            self.faults.append(Fault(path, problem))
+            expected, shown = (f"a list of {counted(len(x), 'value')}" for x in (kinds, value))
+            self.faults.append(Fault(path, expected=expected, shown=shown))
             return INVALID
         return tuple(
             self.read(kinds[0], child, (*path, str(k)), field) for k, child in enumerate(value)

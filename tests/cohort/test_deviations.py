@@ -187,3 +187,19 @@ def test_the_window_may_be_the_whole_period_of_follow_up_that_starts_late():
     names = ("entry", "days", "arm", "deviates", "at_risk")
     assert lines(given, *names) == lines(whole, *names)
     assert lines(whole, *names)[:2] == [(0.1, 0.3, 1, 0, 1), (0.3, 1, 1, 0, 0)]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda people, at: rs.cohort.clone(people, at, grace=30, **KEYS),
+        lambda people, at: rs.cohort.censor_deviations(people, at, **KEYS),
+    ],
+)
+def test_times_before_the_follow_up_are_refused(call):
+    people = pd.DataFrame(PEOPLE)
+    with pytest.raises(
+        rs.InputError, match="before the start of follow-up, 0, but 1 of 7"
+    ) as error:
+        call(people, [-5.0, *PEOPLE["surgery"][1:]])
+    assert "row 0, value -5" in str(error.value)

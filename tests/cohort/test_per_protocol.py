@@ -387,6 +387,7 @@ def test_contradictions_are_refused(rows, code, words):
     [
         ({"truncate": (99, 1)}, "BadSetting", "the lower first"),
         ({"truncate": (1, 101)}, "BadSetting", "truncate"),
+        ({"truncate": (1, 50, 99)}, "BadSetting", "`truncate` must be a list of 2 values"),
         ({"kind": "cox", "deviation_at": "start"}, "BadSetting", "needs the time"),
         ({"stabilise": False, "baseline": columns("age")}, "BadSetting", "numerator"),
         ({"at_risk": np.zeros(ROWS["id"].size)}, "BadDeviation", "not at risk"),
@@ -413,6 +414,10 @@ def test_rows_need_a_start_and_no_weights():
         )
     with pytest.raises(rs.InputError, match="interval"):
         rs.cohort.fit_per_protocol(found, interval="wald")
+    with pytest.raises(
+        rs.InputError, match="pass the result of `riskset.cohort.censoring_weights`"
+    ):
+        rs.cohort.fit_per_protocol(found.weight)
 
 
 def test_covariates_that_determine_deviation_are_named():
@@ -462,3 +467,12 @@ def test_the_numerator_counts_everybody_while_somebody_can_deviate():
     assert found.weight == pytest.approx(expected, rel=1e-8)
     plain = rs.cohort.censoring_weights(y, [1] * 7, at_risk=at_risk, stabilise=False, **options)
     assert plain.weight == pytest.approx([1, 1, 1, 1, 1, 3 / 2, 3 / 2], rel=1e-8)
+
+
+def test_people_who_are_not_followed_from_the_start_are_noted():
+    """One starts at 1, and one has no row from 1 to 2; the two rows of another one go on."""
+    y = rs.Surv([2, 1, 3, 1, 2], [0] * 5, entry=[1, 0, 2, 0, 1])
+    found = rs.cohort.censoring_weights(y, [1] * 5, person=[1, 2, 2, 3, 3], deviates=[0] * 5)
+    (note,) = found.notes
+    assert note.code == "not_followed_from_start"
+    assert note.message.startswith("2 people start later than others or have gaps")

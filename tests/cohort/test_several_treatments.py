@@ -282,3 +282,9 @@ def test_a_model_of_a_sample_has_the_shares_of_all():
 def test_too_few_people_for_the_folds():
     with pytest.raises(rs.CohortError, match="4 people, too few for 10 folds"):
         rs.cohort.weight_treatments(list("abab"), [[1.0], [2.0], [2.0], [3.0]], max_correlation=1)
+
+
+def test_a_pair_has_two_treatments():
+    found = rs.cohort.weight_treatments(["a", "b", "c"], score=[[0.5, 0.25, 0.25]] * 3)
+    with pytest.raises(rs.InputError, match="both 'a'"):
+        found.pair("a", "a")

@@ -45,7 +45,12 @@ FAULTS = {
             "a number above 0 and below 0.5, but it is 0.7",
             "",
         ),
-        ("matched: {trim: {equipoise: [1]}}", 15, "expected 2 values, but there is 1", ""),
+        (
+            "matched: {trim: {equipoise: [1]}}",
+            15,
+            "expected a list of 2 values, but it is a list of 1 value",
+            "",
+        ),
         (
             "matched: {model: {strength: 1}}",
             15,

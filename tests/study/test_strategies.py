@@ -393,6 +393,22 @@ def test_data_that_do_not_go_with_strategies():
     assert "has `entry`" in refused(outcomes=late)
 
 
+def test_a_fault_of_a_strategy_is_alone():
+    """Analyses need no times of deviation, although it is not known whether exposures have them."""
+    message = with_exposure(grace=0)
+    assert "exposures.early.grace" in message
+    assert "needs the times at which people deviate" not in message
+
+
+def test_a_grace_period_after_the_follow_up_is_noted(tmp_path):
+    exposures = specification()["exposures"]
+    for one in exposures.values():
+        one["grace"] = END + 1
+    found = run(tmp_path, PEOPLE, exposures=exposures)
+    said = [row["message"] for row in found.rows("warnings", step="censoring weights")]
+    assert "nobody deviates in the target, so its people have no weight for it." in said
+
+
 def test_covariates_over_time_need_a_window_of_one_interval():
     data = specification()["data"] | {"covariates_over_time": {"table": "labs.parquet"}}
     words = "those who represent others must all start in one interval"
@@ -411,7 +427,10 @@ def test_covariates_over_time_need_a_window_of_one_interval():
 @pytest.mark.parametrize(
     ("column", "words"),
     [
-        ({"surgery": np.where(np.arange(900) == 3, 0.0, PEOPLE["surgery"])}, "days above 0"),
+        (
+            {"surgery": np.where(np.arange(900) == 3, 0.0, PEOPLE["surgery"])},
+            "days above 0, but 1 row does not",
+        ),
         ({"operated": PEOPLE["surgery"]}, "'surgery'"),
     ],
 )

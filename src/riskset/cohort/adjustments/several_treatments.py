@@ -86,6 +86,11 @@ class TreatmentWeights:
     def rows(self, target: object, comparator: object) -> Index:
         """Return the rows that have one of two treatments."""
         pair = [self._place(name) for name in (target, comparator)]
+        if pair[0] == pair[1]:
+            raise InputError(
+                f"the target and the comparator are both {target!r}.",
+                hint="name two treatments.",
+            )
         return np.flatnonzero(np.isin(self.code, pair))
 
     def pair(self, target: object, comparator: object) -> Adjustment:

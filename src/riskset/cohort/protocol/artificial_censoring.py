@@ -365,14 +365,22 @@ def _described(weight: Rows) -> dict[str, object]:
 
 
 def _notes(weight: Rows, rows: ProtocolRows) -> list[Note]:
+    notes = []
+    n_late = rows.count_unobserved()
+    if n_late:
+        text = (
+            "{n:person starts|people start} later than others or {n:?has|have} gaps between rows: "
+            "weights cannot count deviations before and between their rows."
+        )
+        notes.append(Note("not_followed_from_start", (), text, {"n": Value("count", n_late)}))
     largest = float(weight[rows.followed].max(initial=0.0))
     if largest < HEAVY:
-        return []
+        return notes
     text = (
         "the largest weight is {largest:.3g}: few people stand for many; consider `truncate` or "
         "fewer covariates."
     )
-    return [Note("large_weight", (), text, {"largest": Value("measure", largest)})]
+    return [*notes, Note("large_weight", (), text, {"largest": Value("measure", largest)})]
 
 
 def _frame(lines: list[dict[str, object]], library: str | None) -> Any:

@@ -21,7 +21,7 @@ from riskset.model.references import without_references
 from riskset.solve.fit import fit_by_newton
 from riskset.solve.result import UNCERTIFIED
 
-__all__ = ["ArmModel", "DeviationModel", "log_survival"]
+__all__ = ["ArmModel", "DeviationModel", "is_of_time", "log_survival"]
 
 NAN = float("nan")
 ARMS = ("comparator", "target")
@@ -150,7 +150,8 @@ class ArmModel:
             raise CohortError(
                 "Positivity",
                 "everybody who could deviate in the {arm} does, so there is nobody with a weight.",
-                hint="check when people deviate, and who can.",
+                hint="check when people deviate, and who can. To start a treatment within a grace "
+                "period is possible for few if its `window` is short.",
                 values={"arm": Value("name", ARMS[self.arm])},
             )
         if self.settings.kind == "cox":
@@ -221,7 +222,8 @@ class ArmModel:
         )
 
     def _notes(self, infinite: NDArray[np.bool_]) -> tuple[Note, ...]:
-        columns = tuple(self.design.names[j] for j in np.flatnonzero(infinite))
+        names = [self.design.names[j] for j in np.flatnonzero(infinite)]
+        columns = tuple(dict.fromkeys("time" if is_of_time(name) else name for name in names))
         if not columns or self.part == "numerator":
             return ()
         text = (
@@ -254,6 +256,11 @@ def log_survival(
         fitted.append(found)
         notes += noted
     return out, tuple(fitted), tuple(notes)
+
+
+def is_of_time(name: str) -> bool:
+    """Whether a column of a model is of the spline of time."""
+    return name.startswith("time[")
 
 
 def _time_columns(moment: Rows, df: int) -> Design:

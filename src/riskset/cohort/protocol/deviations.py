@@ -8,7 +8,13 @@ from numpy.typing import NDArray
 from riskset._errors import CohortError, InputError
 from riskset._types import AnyArray, Index, Rows
 from riskset.cohort.protocol.strategies import GraceStrategy
-from riskset.data.checks import Places, as_array, as_time_numbers, missing_rows
+from riskset.data.checks import (
+    Places,
+    as_array,
+    as_time_numbers,
+    complain_rows,
+    missing_rows,
+)
 from riskset.data.column_roles import ColumnRoles
 from riskset.data.start_stop.episodes import Cuts, cut_rows
 from riskset.data.start_stop.splitting import FollowUp, is_finite, refuse_taken
@@ -104,7 +110,7 @@ def censor_deviations(
     found = FollowUp.read(rows, roles, start)
     remedy = "choose another name with `deviates`."
     refuse_taken([*found.frame.table.columns, *found.outcome_columns], [deviates], remedy)
-    when = _times(found, at, "at")
+    when = _times(found, at, "at", "leave out people who deviate before it.")
     pieces = _whole(found).until(when, found.event > 0)
     new = {deviates: pieces.deviates.astype(np.int64)}
     return _frame(found, pieces, new)  # type: ignore[no-any-return]
@@ -213,7 +219,7 @@ def clone(
     if comparator not in get_args(Comparator):
         raise InputError.wrong_option("comparator", comparator, get_args(Comparator))
     opens = _opening(grace, window, float(found.entry.min()))
-    starts = _times(found, treated_at, "treated_at")
+    starts = _times(found, treated_at, "treated_at", "leave out people who are treated before it.")
     strategies = (
         GraceStrategy(True, float(grace), opens),
         GraceStrategy(False, np.inf if comparator == "never" else float(grace)),
@@ -249,8 +255,8 @@ def _frame(found: FollowUp, pieces: FollowedPieces, new: dict[str, AnyArray]) ->
     return found.outcome_rows(pieces.row, pieces.entry, pieces.time, pieces.has_event, new)
 
 
-def _times(found: FollowUp, at: object, name: str) -> Rows:
-    """A time for each row; infinite where it is missing."""
+def _times(found: FollowUp, at: object, name: str, remedy: str) -> Rows:
+    """A time for each row, not before all starts of follow-up; infinite where it is missing."""
     n = found.time.size
     if isinstance(at, str):
         table = found.frame.table
@@ -266,6 +272,9 @@ def _times(found: FollowUp, at: object, name: str) -> Rows:
     missing = missing_rows(values)
     out = np.full(n, np.inf)
     out[~missing] = as_time_numbers(values[~missing], name, None, Places({name: column}))
+    start = float(found.entry.min(initial=np.inf))
+    must = f"must not be before the start of follow-up, {start:g}"
+    complain_rows(out < start, out, column, must, Places(), hint=remedy)
     return out
 
 

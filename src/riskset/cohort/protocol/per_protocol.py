@@ -16,6 +16,7 @@ from riskset.cohort.effects.outcome_fit import answer, with_interval
 from riskset.cohort.effects.time_effect import TimeDependence
 from riskset.cohort.outcomes import ArmCounts, Outcomes, count_rows
 from riskset.cohort.protocol.artificial_censoring import DeviationWeights
+from riskset.cohort.protocol.censoring_model import is_of_time
 from riskset.cohort.resampling import counts_of_resamples
 from riskset.cohort.settings import OutcomeModel
 from riskset.data.checks import Places, as_numbers, complain_rows
@@ -108,6 +109,11 @@ def fit_per_protocol(
     >>> rs.cohort.fit_per_protocol(weights).status
     'ok'
     """
+    if not isinstance(weights, DeviationWeights):
+        raise InputError(
+            f"`weights` must be DeviationWeights, but its type is {type(weights).__name__}.",
+            hint="pass the result of `riskset.cohort.censoring_weights`.",
+        )
     settings = _settings(
         interval,
         level=level,
@@ -254,7 +260,7 @@ class _Model:
 
     def _notes(self) -> tuple[Note, ...]:
         is_baseline = any(
-            model.part == "numerator" and any(not n.startswith("time[") for n in model.names)
+            model.part == "numerator" and any(not is_of_time(n) for n in model.names)
             for model in self.weights.models
         )
         if not is_baseline or self.design.n_features > 1:

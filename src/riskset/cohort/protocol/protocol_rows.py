@@ -143,6 +143,14 @@ class ProtocolRows:
         out[self.order] = np.exp(total + logs if self.deviates_at_start else total)
         return out
 
+    def count_unobserved(self) -> int:
+        """People who start later than others, or whose rows do not follow each other."""
+        order = self.order
+        history, entry, time = (a[order] for a in (self.history, self.entry, self.time))
+        expected = np.append(entry.min(), time[:-1])
+        expected[1:][history[1:] != history[:-1]] = entry.min()
+        return int(np.unique(self.person[order][entry > expected]).size)
+
     def _check(self, names: AnyArray) -> None:
         order = self.order
         same = self.history[order][1:] == self.history[order][:-1]

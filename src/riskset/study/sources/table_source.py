@@ -370,7 +370,7 @@ class TableSource:
 
     def _check(self, name: str, rows: Index, fine: AnyArray, must: str, hint: str) -> None:
         """Raise an error if some values of a column are not valid."""
-        bad = rows[~fine]
+        bad = np.unique(rows[~fine])  # clones have the row of their person
         if bad.size:
             value, what = self._columns[name][bad[0]], f"data row {bad[0] + 1:,}"
             if isinstance(value, np.floating) and value.is_integer():

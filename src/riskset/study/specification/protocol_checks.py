@@ -69,10 +69,9 @@ def _of_data(
             yield Fault((*where, "deviation"), message, hint)
         return
     exposures = specification.exposures
-    is_cloned = exposures is not INVALID and any(
-        isinstance(one, TableStrategy) for one in exposures.values()
-    )
-    if protocol.deviation is None and not is_cloned:
+    is_known = exposures is not INVALID and INVALID not in exposures.values()
+    is_cloned = is_known and any(isinstance(one, TableStrategy) for one in exposures.values())
+    if protocol.deviation is None and is_known and not is_cloned:
         message = "a per-protocol analysis of a table needs the times at which people deviate."
         yield Fault(where, message, "name their column: `per_protocol: {deviation: ...}`.")
     if data.covariates not in (None, INVALID) and data.covariates.is_imputed:

@@ -9,13 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from riskset._errors import InputError
-from riskset._messages import Note
+from riskset._messages import Note, Value
 from riskset._time_units import DAYS_IN
 from riskset._types import AnyArray, Index, Rows
 from riskset.cohort.adjustments.adjustment import restrict
+from riskset.cohort.arms.curves import ARMS
 from riskset.cohort.covariates.covariate_design import columns_of
 from riskset.cohort.protocol.artificial_censoring import DeviationWeights, censoring_weights
-from riskset.cohort.protocol.censoring_model import DeviationModel
+from riskset.cohort.protocol.censoring_model import DeviationModel, is_of_time
 from riskset.cohort.protocol.deviations import censor_deviations
 from riskset.data.column_statistics import select_columns
 from riskset.data.design import Design
@@ -252,9 +253,22 @@ class WeightedRows:
 
     def notes(self) -> tuple[Note, ...]:
         """What readers of the weights should know of the covariates."""
-        n = int(np.count_nonzero(self._made.deviates))
-        if not n:
+        if not self._made.deviates.any():
             return (Note("no_deviations", (), "nobody deviates, so nobody has a weight for it."),)
+        return (*self._notes_on_arms(), *self._notes_on_rows())
+
+    def _notes_on_arms(self) -> tuple[Note, ...]:
+        """That nobody deviates in an arm, as with a grace period longer than the follow-up."""
+        is_target = self._outcome.people.population.is_target[self.person]
+        text = "nobody deviates in the {arm}, so its people have no weight for it."
+        return tuple(
+            Note("no_deviations_in_arm", (), text, {"arm": Value("name", arm)})
+            for arm, own in zip(ARMS, (is_target, ~is_target), strict=True)
+            if own.any() and not self._made.deviates[own].any()
+        )
+
+    def _notes_on_rows(self) -> tuple[Note, ...]:
+        """Why weights may leave bias: there are no intervals, or covariates do not change."""
         if not self._made.entry.any():
             text = (
                 "the follow-up of everybody is one interval, so nobody has a weight for deviation: "
@@ -344,4 +358,4 @@ def _over_time(name: str) -> str:
 
 
 def _covariates_of(model: DeviationModel) -> list[str]:
-    return [name for name in model.names if not name.startswith("time[")]
+    return [name for name in model.names if not is_of_time(name)]
