@@ -46,6 +46,8 @@ class DeviationWeights:
         Rows whose weight was set to the smallest or the largest.
     settings : CensoringModel
     notes : tuple of Note
+        "separated_deviation": covariates that determine who deviates. "not_followed_from_start":
+        people who start later than others, or have gaps between rows. "large_weight".
 
     Examples
     --------
