@@ -1,5 +1,6 @@
 """The proof that estimates are finite: never given where they are not, always where they are."""
 
+import itertools
 from fractions import Fraction
 
 import numpy as np
@@ -12,6 +13,7 @@ from riskset.data.outcome import Outcome
 from riskset.model.cox import CoxLoss
 from riskset.model.logistic import LogisticLoss
 from riskset.model.loss import Loss
+from riskset.model.ordered_columns import OrderedColumns
 from riskset.solve import aliasing
 from riskset.solve.finiteness import (
     FreeColumns,
@@ -23,6 +25,7 @@ from riskset.solve.finiteness import (
 from riskset.solve.fit import fit_by_newton
 from riskset.solve.optimality import Problem
 from solve.problems import RUNTIME, Random, random_problems, separated_problems
+from solve.verdict import is_infinite, pairs_of_survival
 
 
 def problems() -> dict[int, Random]:
@@ -172,3 +175,50 @@ def test_extents_are_those_of_the_rows_at_risk() -> None:
         assert_allclose(ranges * design.scale, range_)
         assert_allclose(sizes * design.scale, np.abs(stored).max())
         assert size <= 9.0
+
+
+def test_numbers_of_rows_at_risk_are_within_their_range() -> None:
+    """Whatever other rows have: bounds on rounding rest on it."""
+    rng = np.random.default_rng(2)
+    x = rng.normal(size=(60, 2))
+    stratum, time = rng.integers(0, 3, 60), rng.integers(1, 9, 60).astype(float)
+    event = rng.random(60) < 0.4
+    x[0] = 1e12
+    weight = np.append(0.0, np.ones(59))
+    data = Outcome.build(time, event, weight=weight, stratum=stratum)
+    loss, design = CoxLoss(data, "breslow", RUNTIME), Design.from_dense(x)
+    columns = np.arange(2)
+    z = OrderedColumns(design, data, loss.risk).of(columns)[loss.risk.weight > 0]
+    assert (np.abs(z).max(axis=0) <= extents(design, loss, columns)[0]).all()
+
+
+def test_a_column_that_differs_only_in_rows_that_count_for_nothing() -> None:
+    """The last column goes to minus infinity, by rows that soon have no share of any risk set.
+
+    What is left of its information is rounding, in any order of the columns.
+    """
+    x = np.array([
+        [0, -.15, -.83, 0], [1, -1.05, 1.23, 0], [0, .14, -1.05, 0], [0, 1.22, -.44, -.56],
+        [0, -.32, 1.14, 0], [1, -.14, 1.63, 0], [1, .71, -.72, 0], [0, -.01, 1.23, 0],
+        [0, 1.1, .97, 1.4], [1, 1.25, 1.39, 0], [1, -1.42, 1.13, 0], [0, .68, -.91, .03],
+        [0, -1.37, .17, 0], [0, -1.34, -2.4, 0], [0, -.34, .59, 0], [0, 0, .08, 0],
+        [1, -.18, .43, 0], [1, -1.8, 1.08, 0], [0, -1.02, .46, 0], [1, -.52, -.13, 0],
+        [0, .19, 2.35, 0],
+    ])  # fmt: skip
+    time = np.array([4.0, 1, 6, 2, 1, 3, 3, 3, 5, 9, 2, 3, 1, 8, 1, 10, 1, 2, 2, 1, 1])
+    event = np.isin(np.arange(21), [0, 1, 2, 13, 14, 15, 16, 19, 20])
+    stratum = np.array([2, 0, 2, 1, 1, 0, 1, 1, 2, 0, 2, 0, 0, 1, 0, 2, 0, 2, 1, 2, 2])
+    offset = np.array([
+        .29, -.1, .48, .12, -.26, .24, 1.54, -1.43, -.55, .52, .47, .26, .69, .52, -.66, -.45, .56,
+        -.19, 1.28, .99, .23,
+    ])  # fmt: skip
+    pairs = pairs_of_survival(x, time, event, stratum=stratum)
+    assert is_infinite(pairs)
+    data = Outcome.build(time, event, stratum=stratum, offset=offset)
+    none = np.zeros(4)
+    for order in itertools.permutations(range(4)):
+        design = Design.from_dense(x[:, order])
+        found = fit_by_newton(design, CoxLoss(data, "efron", RUNTIME), none, none, tol=1e-10)
+        assert found.status == "infinite_estimate", order
+        assert found.infinite[order.index(3)] == -1
+        assert np.isfinite(np.delete(found.coef, order.index(3))).all()

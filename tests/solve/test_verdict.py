@@ -2,6 +2,7 @@
 
 import warnings
 from collections import Counter
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -17,9 +18,18 @@ from riskset.model.loss import Loss
 from riskset.solve import ccd
 from riskset.solve.fit import fit_by_newton
 from riskset.solve.result import Solution
-from solve.verdict import hard_problem, is_infinite, pairs_of_logistic, pairs_of_survival
+from solve.verdict import (
+    hard_problem,
+    is_infinite,
+    pairs_of_logistic,
+    pairs_of_survival,
+    stratified_problem,
+)
 
 RUNTIME = Runtime(1)
+
+KNOWN = (50, 85, 92, 178, 218, 354, 368, 391)
+"""Problems whose infinite estimates rounding once proved to be finite."""
 
 
 def cox(seed: int) -> tuple[np.ndarray, Loss, bool | None]:
@@ -69,6 +79,27 @@ def test_no_verdict_is_wrong_and_few_are_missing(problem: object, n: int) -> Non
     assert counts["converged"] > n * 25 / 120
     assert counts["undecided"] <= n / 60
     assert counts["max_iter"] <= n / 24
+
+
+@pytest.mark.portability
+@pytest.mark.parametrize("seeds", rest_is_slow([KNOWN, range(250)], 1), ids=str)
+def test_rows_of_strata_that_count_for_nothing_prove_nothing(seeds: Sequence[int]) -> None:
+    undecided = 0
+    for seed in seeds:
+        h = stratified_problem(seed)
+        x, used = h.pop("x"), h["weight"] > 0
+        known = {name: values[used] for name, values in h.items()}
+        pairs = pairs_of_survival(
+            x[used], known["time"], known["event"], entry=known.get("entry"),
+            stratum=known["stratum"],
+        )  # fmt: skip
+        truth = is_infinite(pairs)
+        outcome = Outcome.build(h.pop("time"), h.pop("event"), **h)
+        for ties in ("breslow", "efron"):
+            status = fitted(x, CoxLoss(outcome, ties, RUNTIME)).status
+            assert is_right(status, truth), (seed, ties, status, truth)
+            undecided += status == "undecided"
+    assert undecided <= max(2, len(seeds) / 30)
 
 
 @pytest.mark.parametrize("n", rest_is_slow([10, 30], 1))

@@ -154,3 +154,26 @@ def hard_problem(seed: int) -> dict[str, np.ndarray]:
     if rng.random() < 0.25:
         out["stratum"] = rng.integers(0, 3, n)
     return out
+
+
+def stratified_problem(seed: int) -> dict[str, np.ndarray]:
+    """Strata of few rows; some have no weight, lie far from all others, or are never at risk."""
+    rng = np.random.default_rng(seed)
+    n, p = int(rng.integers(8, 40)), int(rng.integers(2, 5))
+    x = np.round(rng.normal(size=(n, p)), 2)
+    x[:, 0] = rng.random(n) < 0.4
+    x[:, -1] *= rng.random(n) < rng.choice([0.1, 0.3])
+    if rng.random() < 0.2:
+        x[rng.integers(n), 1] *= 10.0 ** rng.integers(2, 9)
+    time = rng.exponential(np.exp(-0.7 * x[:, 0] + 0.5 * np.clip(x[:, 1], -3, 3))) + 0.01
+    if rng.random() < 0.5:
+        time = np.ceil(5 * time)
+    event = rng.random(n) < 0.4
+    out = {"x": x, "time": time, "event": event, "stratum": rng.integers(0, rng.integers(2, 5), n)}
+    weight = rng.integers(0, 4, n) * 1.0 if rng.random() < 0.5 else np.ones(n)
+    event[:3], weight[:3] = True, 1.0
+    out["weight"] = weight
+    out["offset"] = np.round(rng.normal(size=n) * rng.choice([0, 1, 30]), 2)
+    if rng.random() < 0.4:
+        out["entry"] = np.floor(time * rng.random(n) * 0.8 * 16) / 16
+    return out

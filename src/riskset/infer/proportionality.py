@@ -23,7 +23,7 @@ from riskset.infer.scaled_residuals import ScaledSchoenfeldResiduals, scaled
 from riskset.infer.subdistribution import SubdistributionPieces
 from riskset.infer.variance import cluster_sums, generalized_inverse
 from riskset.model.loss import Loss
-from riskset.model.ordered_columns import centred_within_strata
+from riskset.model.ordered_columns import centred_at_risk
 
 __all__ = [
     "ProportionalityTest",
@@ -299,12 +299,13 @@ class _Extended:
 
         `carried` (p, p) is :math:`V_{00}^{-1} V_{0g}`.
         """
-        outcome = self.pieces.loss.outcome
+        loss = self.pieces.loss
+        outcome = loss.outcome
         rows = np.empty((design.n_rows, design.n_features))
         plain = np.empty_like(rows)
         columns = np.arange(design.n_features)
         for block in column_blocks(design.n_rows, columns):
-            stored = centred_within_strata(design.stored(columns[block]), outcome)
+            stored = centred_at_risk(design.stored(columns[block]), outcome, loss.risk, loss.tails)
             rows[:, block] = self.pieces.score_residuals(stored, self.powers[:, 1])
             plain[:, block] = self.pieces.score_residuals(stored)
         shares = (rows - plain @ carried) * outcome.weight[:, None]
@@ -314,7 +315,8 @@ class _Extended:
     def _columns(self, design: Design, columns: Index) -> tuple[Matrix, Matrix, Matrix]:
         # Values of rows (caller's order), of risk sets, and by how much tied rows differ; all
         # minus one number per column and stratum: the answer does not see it, but its digits do.
-        stored = centred_within_strata(design.stored(columns), self.pieces.loss.outcome)
+        loss = self.pieces.loss
+        stored = centred_at_risk(design.stored(columns), loss.outcome, loss.risk, loss.tails)
         expected = self.expected[:, 0]
         stored -= expected @ stored / expected.sum()
         mean, gap = self.pieces.event_means(stored)

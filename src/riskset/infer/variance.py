@@ -19,7 +19,7 @@ from riskset.infer.residuals import MAX_BLOCK, column_blocks, pieces_at
 from riskset.infer.subdistribution import below_highest
 from riskset.model.cox import Prepared
 from riskset.model.loss import Loss
-from riskset.model.ordered_columns import centred_within_strata
+from riskset.model.ordered_columns import centred_at_risk, centred_within_strata
 
 __all__ = [
     "Covariance",
@@ -215,7 +215,7 @@ def null_score(loss: Loss, design: Design, eta: Rows) -> Features:
     out = np.empty(design.n_features)
     columns = np.arange(design.n_features)
     for block in column_blocks(design.n_rows, columns):
-        z = centred_within_strata(design.stored(columns[block]), loss.outcome)
+        z = centred_at_risk(design.stored(columns[block]), loss.outcome, loss.risk, loss.tails)
         out[block] = residual @ z
     return out
 

@@ -236,7 +236,7 @@ class CoxLoss(PartialLikelihood):
         :math:`Z' \mathrm{diag}(h) Z - \sum_t w_t \bar z_t \bar z_t'`, h the expected events.
         """
         now = prepared.now or self.evaluate(eta)
-        ordered = prepared.ordered or OrderedColumns(design, self.outcome, self.risk.order)
+        ordered = prepared.ordered or OrderedColumns(design, self.outcome, self.risk)
 
         def information(block: Index) -> Matrix:
             z, expected = ordered.of(block), now.expected_in_risk_order

@@ -17,7 +17,7 @@ from riskset.kernels import exact_ties_cpu as kernels
 from riskset.kernels import risk_sets_cpu, separation_cpu
 from riskset.kernels.subdistribution_cpu import sum_up_to
 from riskset.model.cox import NOTHING_PREPARED, CoxLoss, Evaluation, Prepared, in_blocks
-from riskset.model.ordered_columns import centred_within_strata
+from riskset.model.ordered_columns import centred_at_risk, centred_within_strata
 from riskset.model.risk_set_limit import pieces, ranges_at_risk
 
 __all__ = ["ExactTiesLoss"]
@@ -81,7 +81,11 @@ class ExactTiesLoss(CoxLoss):
         weight = None if prepared.now is None else prepared.now.expected
 
         def information(block: Index) -> Matrix:
-            z = centred_within_strata(design.stored(columns[block]), self.outcome, weight)
+            stored = design.stored(columns[block])
+            if weight is None:
+                z = centred_at_risk(stored, self.outcome, self.risk)
+            else:
+                z = centred_within_strata(stored, self.outcome, weight)
             found = z.T @ kernels.exact_products(eta, z, self.risk, self.runtime)
             return np.asarray((found + found.T) / 2)
 

@@ -13,7 +13,7 @@ from riskset.data.outcome import Outcome
 from riskset.kernels import subdistribution_cpu as kernels
 from riskset.model.censoring import CensoringDistribution
 from riskset.model.cox import NOTHING_PREPARED, Evaluation, PartialLikelihood, Prepared, in_blocks
-from riskset.model.ordered_columns import centred_within_strata
+from riskset.model.ordered_columns import centred_at_risk
 from riskset.model.risk_set_limit import attaining_peaks
 
 __all__ = ["FineGrayLoss"]
@@ -130,7 +130,7 @@ class FineGrayLoss(PartialLikelihood):
         return in_blocks(design.n_rows, columns, lambda c: self._information(design, eta, c))
 
     def _information(self, design: Design, eta: Rows, columns: Index) -> Matrix:
-        z = centred_within_strata(design.stored(columns), self.outcome)
+        z = centred_at_risk(design.stored(columns), self.outcome, self.risk, self.tails)
         out = kernels.finegray_information(eta, self.risk, self.tails, z, self.runtime)
         return np.asarray((out + out.T) / 2)
 

@@ -1,12 +1,15 @@
 """Columns as rows of numbers in the order of the risk sets, kept between steps of a fit."""
 
-import numpy as np
+from collections.abc import Sequence
 
-from riskset._types import Index, Matrix, Rows
+import numpy as np
+from numpy.typing import NDArray
+
+from riskset._types import Index, Matrix, RiskSets, Rows, Tail
 from riskset.data.design import Design
 from riskset.data.outcome import Outcome
 
-__all__ = ["OrderedColumns", "centred_within_strata"]
+__all__ = ["OrderedColumns", "centred_at_risk", "centred_within_strata", "rows_at_risk"]
 
 MAX_KEPT_NUMBERS = 1 << 25
 """Most numbers that are kept (268 MB)."""
@@ -28,27 +31,51 @@ def centred_within_strata(z: Matrix, outcome: Outcome, weight: Rows | None = Non
     return np.asarray(z - means[outcome.stratum])
 
 
+def centred_at_risk(
+    z: Matrix, outcome: Outcome, risk: RiskSets, tails: Sequence[Tail] = ()
+) -> Matrix:
+    """Columns less the mean in each stratum of the rows that are at risk at all.
+
+    These numbers of a column are then no larger than their range, whatever other rows have, so that
+    bounds on their rounding (`solve.finiteness`) hold.
+    """
+    if outcome.n_strata == 1:
+        return z
+    used = rows_at_risk(outcome.n_rows, risk, tails)
+    return centred_within_strata(z, outcome, None if used is None else used.astype(np.float64))
+
+
+def rows_at_risk(
+    n_rows: int, risk: RiskSets, tails: Sequence[Tail] = ()
+) -> NDArray[np.bool_] | None:
+    """Rows (n,) that are at risk at all; None: all of them."""
+    used = np.zeros(n_rows, dtype=bool)
+    for one in (risk, *(tail.sets for tail in tails)):
+        used[one.order[one.weight > 0]] = True
+    return None if used.all() else used
+
+
 class OrderedColumns:
-    """Stored columns (n, q) with the rows in a given order; the last that were asked for are kept.
+    """Stored columns (n, q), rows in the order of risk sets; the last ones asked for are kept.
 
     Every step of Newton's method on few columns reads all their values in the order of the risk
     sets. To sort them takes longer than to read them.
     """
 
-    def __init__(self, design: Design, outcome: Outcome, order: Index) -> None:
-        self.design, self._outcome, self._order = design, outcome, order
+    def __init__(self, design: Design, outcome: Outcome, risk: RiskSets) -> None:
+        self.design, self._outcome, self._risk = design, outcome, risk
         self._columns: Index | None = None
         self._values: Matrix = np.zeros((0, 0))
 
     def of(self, columns: Index) -> Matrix:
-        """Stored columns about the means of their strata, not to be written to."""
+        """Stored columns about their means in the strata, not to be written to."""
         if self._columns is not None and np.array_equal(columns, self._columns):
             return self._values
         if self._outcome.n_strata == 1:
-            values = self.design.stored(columns, self._order)
+            values = self.design.stored(columns, self._risk.order)
         else:
-            z = centred_within_strata(self.design.stored(columns), self._outcome)
-            values = np.take(z, self._order, axis=0)
+            z = centred_at_risk(self.design.stored(columns), self._outcome, self._risk)
+            values = np.take(z, self._risk.order, axis=0)
         if values.size <= MAX_KEPT_NUMBERS:
             self._columns, self._values = columns, values
         return values

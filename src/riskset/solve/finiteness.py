@@ -45,7 +45,7 @@ from riskset._types import Features, Index, Matrix, RiskSets, Rows
 from riskset.data.design import Design
 from riskset.model.cox import MAX_DENSE_NUMBERS
 from riskset.model.loss import Loss
-from riskset.model.ordered_columns import centred_within_strata
+from riskset.model.ordered_columns import centred_within_strata, rows_at_risk
 
 __all__ = [
     "MAX_PROOF_SPAN",
@@ -177,6 +177,8 @@ class FreeColumns:
         `step` (q,) is s in stored units, `rest` (q,) is ``|g - I s|`` as computed, `span` the range
         of x's, and `ranges` (q,) those of the columns.
         """
+        if not (ranges > 0).all():  # no row that is at risk differs: whatever there is, is rounding
+            return np.inf
         # Sizes of the terms of gradient and information, in units of `size`: residuals sum to at
         # most 2 n_events in size, and no number of a column is larger than `reach`.
         share = np.sqrt(2 * rounding.n_events) * rounding.reach / self.size
@@ -285,7 +287,7 @@ def widest(loss: Loss, x: Rows) -> float:
 
     If a term chooses several rows, of their sums.
     """
-    return loss.largest_tie * _extent(loss, x, _used(loss))[0]
+    return loss.largest_tie * _extent(loss, x, _at_risk(loss))[0]
 
 
 def _extent(loss: Loss, x: Rows, used: NDArray[np.bool_] | None) -> tuple[float, float]:
@@ -307,18 +309,14 @@ def _extent(loss: Loss, x: Rows, used: NDArray[np.bool_] | None) -> tuple[float,
 def extents(design: Design, loss: Loss, columns: Index) -> tuple[Features, Features]:
     """Range and largest size (q,) of each of some columns, in stored units, or of sums as above."""
     ranges, sizes = np.ones((2, columns.size))
-    used = _used(loss)
+    used = _at_risk(loss)
     for k in np.flatnonzero(~design.is_binary[columns]):
         ranges[k], sizes[k] = _extent(loss, design.stored_column(int(columns[k])), used)
     return loss.largest_tie * ranges, loss.largest_tie * sizes
 
 
-def _used(loss: Loss) -> NDArray[np.bool_] | None:
-    """Rows (n,) that are at risk at all; None: all of them."""
-    used = np.zeros(loss.outcome.n_rows, dtype=bool)
-    for one in (loss.risk, *(tail.sets for tail in loss.tails)):
-        used[one.order[one.weight > 0]] = True
-    return None if used.all() else used
+def _at_risk(loss: Loss) -> NDArray[np.bool_] | None:
+    return rows_at_risk(loss.outcome.n_rows, loss.risk, loss.tails)
 
 
 def _without_negligible(loss: Loss, expected: Rows) -> Loss:

@@ -316,7 +316,7 @@ class Problem(NewtonProblem):
         each = DenseColumns(np.arange(n), np.eye(n)[None], n)
         names = tuple(map(str, range(n)))
         unit = Design(n, names, names, np.zeros(n), np.ones(n), (each,))
-        return OrderedColumns(unit, self.loss.outcome, self.loss.risk.order)
+        return OrderedColumns(unit, self.loss.outcome, self.loss.risk)
 
     _information_at_rest: ClassVar[tuple[Index, Matrix] | None] = None
     """That of the columns of the last call of `information_at_rest`, if it is this likelihood's."""
@@ -324,7 +324,7 @@ class Problem(NewtonProblem):
     @functools.cached_property
     def ordered_columns(self) -> OrderedColumns:
         """Few columns in the order of the risk sets, for the steps of Newton's method."""
-        return OrderedColumns(self.design, self.loss.outcome, self.loss.risk.order)
+        return OrderedColumns(self.design, self.loss.outcome, self.loss.risk)
 
     @property
     def bare(self) -> Loss:
