@@ -554,3 +554,48 @@ def test_the_note_says_which_fit_stopped_early() -> None:
         model = rs.CoxFrailty("lognormal", max_iter=1).fit(x, y, cluster=site)
     assert model.status_ == "max_iter"
     assert model.kkt_ <= model.tol  # its own steps start again at each variance
+
+
+@pytest.mark.filterwarnings("ignore::riskset.ConvergenceWarning")
+@pytest.mark.parametrize("method", ["ml", "reml"])
+def test_clusters_that_share_no_risk_set_show_no_frailty(method: Any) -> None:
+    """Each risk set has rows of one cluster, or its hazards are infinitely far apart."""
+    entry = np.array([0.0, 0.0, 0.0, 9.0, 9.0, 9.0])
+    y = rs.Surv(np.array([1.0, 2.0, 3.0, 10.0, 11.0, 12.0]), [1, 1, 0, 1, 1, 0], entry)
+    x, weight = np.array([[0.3], [-1.0], [0.5], [1.0], [-0.4], [0.1]]), [1, 2, 1, 1, 1, 3]
+    plain = rs.Cox().fit(x, y, weight)
+    for kind in ("gamma", "lognormal") if method == "ml" else ("lognormal",):
+        model = rs.CoxFrailty(kind, frailty_method=method).fit(
+            x, y, weight, cluster=[0, 0, 0, 1, 1, 1]
+        )
+        assert model.frailty_variance_ == 0.0
+        assert "no_frailty" in [note.code for note in model.notes_]
+        assert_allclose(model.coef_, plain.coef_)
+
+
+FAR_MAXIMUM = [
+    (0.4, 0, 1.85, 5, 1, 0), (0.8, 0, 6.75, 9, 0, 1), (-0.5, 1, 4.29, 8, 0, 2),
+    (-0.9, 1, 0.52, 1, 0, 3), (-0.2, 1, 0.06, 6, 1, 4), (-1.7, 0, 6.58, 22, 0, 5),
+    (2.2, 0, 6.07, 9, 0, 2), (-0.9, 1, 47.07, 68, 1, 1), (0.3, 1, 2.52, 10, 0, 1),
+    (1.9, 0, 0.42, 1, 0, 3), (1.2, 1, 1.13, 2, 0, 0), (1.3, 1, 0.1, 3, 0, 3),
+    (-2.5, 1, 83.85, 176, 1, 3), (1.2, 0, 0.62, 7, 1, 4), (0.5, 1, 11.43, 24, 0, 5),
+    (2, 1, 0.46, 1, 0, 1), (-1.1, 1, 0.81, 2, 0, 4), (0.5, 0, 3.04, 7, 0, 4),
+    (1.4, 0, 1.1, 4, 0, 0), (1, 0, 0.23, 1, 0, 5), (-0.2, 1, 12.39, 34, 0, 2),
+    (-0.3, 0, 1.59, 6, 0, 0), (-0.9, 0, 3.05, 4, 0, 1), (0.2, 0, 2.2, 12, 0, 3),
+    (0.5, 1, 0.42, 3, 0, 4),
+]  # fmt: skip
+"""Two covariates, entry, time, event and cluster of each row."""
+
+
+def test_a_high_maximum_far_away_is_found() -> None:
+    """At a variance of 0 the likelihood falls; it rises again beyond 2, to its largest value."""
+    rows = np.array(FAR_MAXIMUM)
+    x, (entry, time, event), site = rows[:, :2], rows[:, 2:5].T, rows[:, 5].astype(int)
+    y = rs.Surv(time, event, entry)
+
+    def value(variance: float | None) -> float:
+        model = rs.CoxFrailty("lognormal", frailty_variance=variance).fit(x, y, cluster=site)
+        return model.integrated_log_likelihood_
+
+    assert value(2.0) < value(0.0) < value(200.0)
+    assert value(None) >= value(200.0)

@@ -30,7 +30,7 @@ from riskset.model.frailty import (
     FrailtyName,
     GammaFrailty,
 )
-from riskset.model.loss import Loss
+from riskset.model.loss import Loss, rounding_of
 from riskset.solve.cluster_inverse import linked_clusters
 from riskset.solve.frailty_newton import ClusterProblem, FrailtyMaximum, FrailtyVariances
 from riskset.solve.optimality import Problem
@@ -52,7 +52,7 @@ MAX_VARIANCE = 1e6
 """With a larger one, clusters have baseline hazards of their own in all but name."""
 FIRST_VARIANCES = (0.02, 1.0)
 """The variance that is guessed from the model without frailties is moved between these."""
-SOUGHT_VARIANCES = (0.02, 0.15, 1.0, 6.0)
+SOUGHT_VARIANCES = (0.02, 0.15, 1.0, 6.0, 50.0)
 """Where the criterion falls from a variance of 0 on, it may rise again near one of these."""
 FACTOR = 4.0
 """Between the variances that are tried until the best one lies between two."""
@@ -68,6 +68,8 @@ NEWTON_STEPS = 4
 """To the maximum of that curve, near which they begin."""
 NO_SLOPE = 1e-12
 """Largest slope per event in the log frailties that is rounding."""
+NO_RISE = 1e-10
+"""Largest slope per event and cluster of a criterion that is rounding."""
 
 OF_BASE = (
     "the model without frailties, from which the fit starts and which shows whether an estimate is "
@@ -153,6 +155,24 @@ class FrailtyCriterion:
         trace = self.clusters.variances(at, variance).trace
         return (float(at.w @ at.w) + trace) / variance - at.w.size
 
+    def flat(self, variance: float) -> float:
+        """Largest slope that is rounding.
+
+        Where clusters share no risk set, no variance is better than another.
+        """
+        return NO_RISE * min(1.0, variance) * self.size
+
+    @property
+    def size(self) -> float:
+        """Number of events and clusters."""
+        return float(self.events.sum()) + self.events.size
+
+    @property
+    def rounding(self) -> float:
+        """How much of a log likelihood may be rounding."""
+        now = self.start.now
+        return rounding_of(now.log_likelihood, self.size, float(np.ptp(self.start.eta)))
+
 
 @one_blas_thread
 def fit_shared_frailty(
@@ -196,7 +216,8 @@ def fit_shared_frailty(
         zeros = np.zeros(n_clusters)
         return FrailtyFit(solution, 0.0, zeros, events, base.log_likelihood, None)
     at = criterion.at(variance)
-    clusters.check_reach(at)
+    if not notes or loss.offset.any():  # a variance without bound sets clusters far apart
+        clusters.check_reach(at)
     variances = clusters.variances(at, variance)
     solution = _solution(design, fitted, base, clusters, criterion, at, rows, tol)
     if notes:  # the cause of whatever else did not converge
@@ -259,12 +280,13 @@ def _estimate(criterion: FrailtyCriterion, base: Solution) -> tuple[float, list[
     """The variance, and a note if it is 0 or has no bound."""
     guess, rises = _first_guess(criterion)
     if criterion.has_slope:
-        found = _root(functools.cache(criterion.slope), guess, rises)
-        if not rises and 0.0 < found < np.inf and criterion.is_likelihood:
-            found = found if criterion.integrated(found) > base.log_likelihood else 0.0
+        found = _root(criterion, guess, rises)
+        if not rises and found > 0.0 and criterion.is_likelihood:
+            reached = criterion.integrated(min(found, MAX_VARIANCE))
+            found = found if reached > base.log_likelihood + criterion.rounding else 0.0
     else:
         value = functools.cache(criterion.integrated)
-        found = _highest(value, base.log_likelihood, guess, rises)
+        found = _highest(value, base.log_likelihood + criterion.rounding, guess, rises)
     if found == 0.0:
         text = (
             "the estimated variance of the frailties is 0, the smallest possible: the data show "
@@ -298,16 +320,21 @@ def _first_guess(criterion: FrailtyCriterion) -> tuple[float, bool]:
         mean = expected - shared_variance(clusters.loss, eta, clusters.entries)
     excess = float(residual @ residual - mean.sum())
     guess = excess / max(float(expected @ expected), 1e-300)
-    return float(np.clip(guess, *FIRST_VARIANCES)), excess > 0.0
+    return float(np.clip(guess, *FIRST_VARIANCES)), excess > NO_RISE * criterion.size
 
 
-def _root(slope: Callable[[float], float], guess: float, rises: bool) -> float:
+def _root(criterion: FrailtyCriterion, guess: float, rises: bool) -> float:
     """Where the slope turns from positive to negative; 0 or infinity if it does not."""
+    slope = functools.cache(criterion.slope)
+
+    def is_rising(variance: float) -> bool:
+        return slope(variance) > criterion.flat(variance)
+
     starts = (guess,) if rises else SOUGHT_VARIANCES
     for start in starts:
         low = high = start
-        if slope(start) > 0.0:
-            while slope(high) > 0.0:
+        if is_rising(start):
+            while is_rising(high):
                 low, high = high, high * FACTOR
                 if high > MAX_VARIANCE:
                     return float("inf")
@@ -315,10 +342,12 @@ def _root(slope: Callable[[float], float], guess: float, rises: bool) -> float:
     else:
         if not rises:
             return 0.0
-        while slope(low) <= 0.0:
+        while not is_rising(low):
             low, high = low / FACTOR, low
             if low < MIN_VARIANCE:
                 return 0.0
+    if slope(high) >= 0.0:
+        return high
     log_variance = brentq(
         lambda x: slope(float(np.exp(x))), np.log(low), np.log(high), xtol=LOG_ACCURACY
     )
@@ -342,6 +371,8 @@ def _highest(value: Callable[[float], float], at_zero: float, guess: float, rise
         low, middle, high = low / FACTOR, low, middle
         if low < MIN_VARIANCE:
             return 0.0
+    if not value(low) < value(middle) > value(high):  # equal: no digit says which is larger
+        return middle
     found_at = minimize_scalar(
         lambda x: -value(float(np.exp(x))),
         bracket=(np.log(low), np.log(middle), np.log(high)),

@@ -245,8 +245,9 @@ class ClusterProblem:
                 "the hazards of rows, with offsets and frailties, are too far apart: their logs "
                 f"span {np.ptp(at.eta):,.0f}, and with frailties {MAX_SQUARED_SPAN:,.0f} at most "
                 "are possible.",
-                hint="an offset is on the scale of the log hazard; check the units.",
-                argument="offset",
+                hint="an offset is on the scale of the log hazard: check its units. Without "
+                "offsets, clusters and covariates separate the events: pass a smaller "
+                "`frailty_variance`.",
             )
 
     # ---------------------------------------------------------------------------- variances
