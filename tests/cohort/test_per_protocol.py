@@ -476,3 +476,27 @@ def test_people_who_are_not_followed_from_the_start_are_noted():
     (note,) = found.notes
     assert note.code == "not_followed_from_start"
     assert note.message.startswith("2 people start later than others or have gaps")
+
+
+def test_people_who_certainly_stay_are_no_reason_for_a_note():
+    """Those with a low value never deviate: they stand for themselves, as nobody like them left."""
+    low = (ROWS["L"] < 0) * 1.0
+    rows = changed(leaves=ROWS["leaves"] * (1 - low), low=low)
+    found = weights(("low",), rows=rows, stabilise=False)
+    assert found.notes == ()
+    first = (ROWS["entry"] == 0) & (low == 1)
+    after = np.isin(ROWS["id"], ROWS["id"][first]) & (ROWS["entry"] == 1)
+    assert after.any()
+    assert found.weight[after] == pytest.approx(1, rel=1e-12)
+
+
+def test_many_deviations_at_one_time_of_a_cox_model_are_noted():
+    """Of four, two leave at 1: each of the others stands for two, and exp(-H) says 1.65."""
+    y = rs.Surv([1] * 4 + [2] * 2, [0] * 4 + [1, 0], entry=[0] * 4 + [1] * 2)
+    options = {"person": [1, 2, 3, 4, 3, 4], "deviates": [1, 1, 0, 0, 0, 0], "stabilise": False}
+    found = rs.cohort.censoring_weights(y, [1] * 6, kind="cox", **options)
+    assert found.weight[-1] == pytest.approx(np.exp(1 / 2), rel=1e-7)
+    (note,) = found.notes
+    assert note.code == "tied_deviations"
+    assert note.message.startswith("50% of those at risk in the target deviate at the time 1:")
+    assert rs.cohort.censoring_weights(y, [1] * 6, **options).weight[-1] == pytest.approx(2)

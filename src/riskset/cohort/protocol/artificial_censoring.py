@@ -47,7 +47,8 @@ class DeviationWeights:
     settings : CensoringModel
     notes : tuple of Note
         "separated_deviation": covariates that determine who deviates. "not_followed_from_start":
-        people who start later than others, or have gaps between rows. "large_weight".
+        people who start later than others, or have gaps between rows. "tied_deviations": many
+        deviate at one time of a Cox model. "large_weight".
 
     Examples
     --------

@@ -25,6 +25,8 @@ __all__ = ["ArmModel", "DeviationModel", "is_of_time", "log_survival"]
 
 NAN = float("nan")
 ARMS = ("comparator", "target")
+MANY = 0.25
+"""The share of people at risk who deviate at one time that is worth a note in a Cox model."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,6 +172,7 @@ class ArmModel:
         intercept = limit.evaluate(solution.eta).intercept
         log_odds = solution.eta + intercept
         # Rows that a limit leaves out deviate with certainty, or stay with certainty.
+        is_certain = (limit.outcome.weight == 0) & (weight > 0)
         log_stay = np.where(limit.outcome.weight > 0, -np.logaddexp(0.0, log_odds), 0.0)
         model = replace(
             known,
@@ -178,7 +181,9 @@ class ArmModel:
             coef=solution.coef,
             log_likelihood=solution.log_likelihood,
         )
-        return log_stay, model, self._notes(solution.infinite != 0)
+        # Nobody needs to stand for people like whom nobody deviates.
+        is_lost = bool((self.deviates & is_certain).any())
+        return log_stay, model, self._notes(solution.infinite != 0) if is_lost else ()
 
     def _fit_cox(
         self, weight: Rows, known: DeviationModel
@@ -211,7 +216,32 @@ class ArmModel:
             coef=solution.coef,
             log_likelihood=solution.log_likelihood,
         )
-        return start - end, fitted, ()
+        return start - end, fitted, self._notes_on_ties(weight)
+
+    def _notes_on_ties(self, weight: Rows) -> tuple[Note, ...]:
+        """That many deviate at one time, where exp(-H) is more than the share who stay."""
+        leaves = self.deviates & (weight > 0)
+        at, place = np.unique(self.time[leaves], return_inverse=True)
+
+        def before(times: Rows) -> Rows:
+            order = np.argsort(times)
+            total = np.append(0.0, np.cumsum(weight[order]))
+            return np.asarray(total[np.searchsorted(times[order], at)])
+
+        share = np.bincount(place, weight[leaves]) / (before(self.entry) - before(self.time))
+        largest = int(np.argmax(share))
+        if self.part == "numerator" or share[largest] < MANY:
+            return ()
+        text = (
+            "{share:.0%} of those at risk in the {arm} deviate at the time {at:g}: weights of a Cox "
+            "model, which is for times that differ, are too small after it; use the logistic model."
+        )
+        values = {
+            "share": Value("measure", float(share[largest])),
+            "arm": Value("name", ARMS[self.arm]),
+            "at": Value("measure", float(at[largest])),
+        }
+        return (Note("tied_deviations", (), text, values),)
 
     def _not_converged(self) -> CohortError:
         return CohortError(
