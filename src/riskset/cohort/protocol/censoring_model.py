@@ -233,8 +233,9 @@ class ArmModel:
         if self.part == "numerator" or share[largest] < MANY:
             return ()
         text = (
-            "{share:.0%} of those at risk in the {arm} deviate at the time {at:g}: weights of a Cox "
-            "model, which is for times that differ, are too small after it; use the logistic model."
+            "{share:.0%} of those at risk in the {arm} deviate at the time {at:g}: weights of a "
+            "Cox model, which is for times that differ, are too small after it; use the logistic "
+            "model."
         )
         values = {
             "share": Value("measure", float(share[largest])),
