@@ -467,3 +467,31 @@ def test_what_it_says_of_a_residual_that_fades_is_no_contradiction() -> None:
     with pytest.warns(rs.ConvergenceWarning, match="fades"):
         model = rs.TimeEffectCox({"age": "log"}).fit(x, Y, sample_weight=weight)
     assert model.kkt_ <= model.tol
+
+
+def test_a_second_fit_knows_nothing_of_the_first() -> None:
+    x, half = LUNG[["age", "sex"]], slice(0, 100)
+    model = rs.TimeEffectCox({"age": "log"}).fit(x, Y)
+    assert model.robust_variance_.shape == (3, 3)  # it is kept
+    model.fit(x[half], Y[half])
+    own = rs.TimeEffectCox({"age": "log"}).fit(x[half], Y[half])
+    assert_allclose(model.robust_variance_, own.robust_variance_, rtol=1e-12)
+
+
+def test_what_becomes_of_the_functions_does_not_change_a_fit() -> None:
+    x, steps = LUNG[["age", "sex"]], [100.0, 300.0]
+    functions = {"age": steps}
+    model = rs.TimeEffectCox(functions).fit(x, Y)
+    known = model.effect("age", [50.0, 200.0, 400.0])
+    steps[0] = 250.0
+    assert_allclose(model.effect("age", [50.0, 200.0, 400.0]), known)
+    functions["age"] = "log"
+    model.set_params(effects={"sex": "log"})
+    assert_allclose(model.effect("age", [50.0, 200.0, 400.0]), known)
+    assert model.test_constant_effects("age").df == 2
+
+
+def test_steps_may_be_a_set() -> None:
+    x = LUNG[["age", "sex"]]
+    model = rs.TimeEffectCox({"age": {300, 100}}).fit(x, Y)
+    assert model.covariates_[2:] == ("age:(100,300]", "age:(300,inf)")

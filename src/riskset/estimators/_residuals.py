@@ -23,7 +23,7 @@ OF_EVENTS = ("schoenfeld", "scaled_schoenfeld")
 
 def check_residual(kind: str, weighted: bool | None, collapse: bool) -> None:
     """Refuse kinds that do not exist, and options that a kind does not have."""
-    if kind not in get_args(ResidualKind):
+    if not isinstance(kind, str) or kind not in get_args(ResidualKind):
         raise InputError.wrong_option("kind", kind, get_args(ResidualKind))
     if not isinstance(collapse, bool | np.bool_):
         raise InputError(

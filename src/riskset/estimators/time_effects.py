@@ -14,7 +14,7 @@ from riskset.data.checks import are_counts
 from riskset.data.design import Design
 from riskset.data.frame import data_frame
 from riskset.data.outcome import Outcome
-from riskset.data.start_stop.time_interactions import TimeFunction, time_functions
+from riskset.data.start_stop.time_interactions import TimeFunction, settled, time_functions
 from riskset.estimators._input import output_library
 from riskset.estimators._prediction import checked_times
 from riskset.estimators.convergence import ConvergenceWarning
@@ -172,9 +172,10 @@ class TimeEffectCox(BaseEstimator):  # type: ignore[misc]
         )
         data = reader._read(X, y, sample_weight, strata, offset, cluster, None)
         design, outcome = data.design, data.outcome
+        effects = {name: settled(name, g) for name, g in self.effects.items()}
         functions = [
             (design.index_of(name), f"{name}:{label}", g)
-            for name, function in self.effects.items()
+            for name, function in effects.items()
             for label, g in time_functions(name, function)
         ]
         x, center, scale = _standardized(design, outcome)
@@ -202,6 +203,7 @@ class TimeEffectCox(BaseEstimator):  # type: ignore[misc]
         columns = np.array([column for column, _, _ in functions], dtype=np.int64)
         self._scale = np.concatenate([scale, scale[columns] * size])
         self._columns_of_terms, self._names = columns, design.names
+        self._effects = effects
         self._reader, self._center = reader, center
         reader.coef_ = solution.coef[: design.n_features] / scale
         reader._columns = data.columns
@@ -268,6 +270,7 @@ class TimeEffectCox(BaseEstimator):  # type: ignore[misc]
         self._is_identified = inverse.identified
         self.variance_: Matrix = self._in_units(inverse.matrix)
         self._inverse = inverse.matrix
+        self._robust: Matrix | None = None
         self._log_hazard = solution.log_hazard
         self._time, self._stratum_ptr = likelihood.time, likelihood.stratum_ptr
         self._values = values
@@ -315,7 +318,7 @@ class TimeEffectCox(BaseEstimator):  # type: ignore[misc]
     def _robust_variance(self) -> Matrix:
         """The robust variance of the standardised covariates; of estimable directions alone."""
         check_is_fitted(self, "coef_")
-        if "_robust" not in self.__dict__:
+        if self._robust is None:
             if self._training is None:
                 raise NotDefinedError(
                     "the robust variance needs the training data, which a pickled model does not "
@@ -414,7 +417,7 @@ class TimeEffectCox(BaseEstimator):  # type: ignore[misc]
         contrast = np.zeros((at.size, self.coef_.size))
         contrast[:, j] = by
         place = p
-        for name, function in self.effects.items():
+        for name, function in self._effects.items():
             for _, g in time_functions(name, function):
                 if name == covariate:
                     contrast[:, place] = by * g(at)
@@ -455,8 +458,8 @@ class TimeEffectCox(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self, "coef_")
         own, p = np.arange(self._columns_of_terms.size), len(self._names)
         if covariate is not None:
-            if covariate not in self.effects:
-                raise InputError.unknown_name("covariate", str(covariate), list(self.effects))
+            if covariate not in self._effects:
+                raise InputError.unknown_name("covariate", str(covariate), list(self._effects))
             own = np.flatnonzero(self._columns_of_terms == self._names.index(covariate))
         own = p + own
         gamma = self.coef_[own] * self._scale[own]

@@ -1,7 +1,7 @@
 """Covariates times functions of time, for effects that change: `tt` of R's `coxph`."""
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from functools import partial
 from pathlib import Path
 from typing import TypeAlias, TypeVar
@@ -18,7 +18,7 @@ from riskset.data.start_stop.episodes import Cuts, cut_rows, search_groups
 from riskset.data.start_stop.splitting import FollowUp, refuse_taken
 from riskset.data.table import labels, numbers
 
-__all__ = ["TimeFunction", "time_functions", "time_interactions"]
+__all__ = ["TimeFunction", "settled", "time_functions", "time_interactions"]
 
 T = TypeVar("T")
 TimeFunction: TypeAlias = str | Sequence[float] | Callable[[Rows], AnyArray]
@@ -171,6 +171,11 @@ def time_functions(name: str, function: TimeFunction) -> list[tuple[str, Callabl
     ]
 
 
+def settled(name: str, function: TimeFunction) -> TimeFunction:
+    """The same function of a covariate, with steps that do not change with what was given."""
+    return tuple(_read_steps(name, function).tolist()) if _is_steps(function) else function
+
+
 def _inside(times: Rows, limits: tuple[float, float]) -> Rows:
     return np.asarray(((times > limits[0]) & (times <= limits[1])).astype(np.float64))
 
@@ -183,6 +188,8 @@ def _read_steps(name: str, steps: object) -> Rows:
     places = Places({"steps": f"the steps of {name!r} in `effects`"})
     if not isinstance(steps, Iterable):
         raise _not_a_function(name, steps)
+    if isinstance(steps, Set | Iterator):
+        steps = list(steps)
     given = as_time_numbers(steps, "steps", None, places, missing_hint="leave missing times out.")
     times = np.unique(given)
     if not times.size:
