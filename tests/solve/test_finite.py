@@ -14,7 +14,7 @@ from riskset.model.cox import CoxLoss
 from riskset.model.logistic import LogisticLoss
 from riskset.model.loss import Loss
 from riskset.model.ordered_columns import OrderedColumns
-from riskset.solve import aliasing
+from riskset.solve import aliasing, separation
 from riskset.solve.finiteness import (
     FreeColumns,
     ProofFrame,
@@ -222,3 +222,15 @@ def test_a_column_that_differs_only_in_rows_that_count_for_nothing() -> None:
         assert found.status == "infinite_estimate", order
         assert found.infinite[order.index(3)] == -1
         assert np.isfinite(np.delete(found.coef, order.index(3))).all()
+
+
+def test_a_score_of_zero_that_is_no_proof_leaves_the_estimate_undecided() -> None:
+    """Both columns say the same, so that the information has no inverse."""
+    data = Outcome.build(np.ones(2), np.ones(2, dtype=int))
+    design = Design.from_dense(np.array([[0.0, 0.0], [1.0, 1.0]]))
+    problem = Problem.prepare(design, CoxLoss(data, "breslow", RUNTIME))
+    found = separation.find_recession(
+        problem, np.ones(2, dtype=bool), np.zeros(2), hint=np.zeros(2), reached=None
+    )
+    assert found.direction is None
+    assert not found.is_decided
