@@ -51,7 +51,7 @@ MISTAKES: dict[str, tuple[Callable[[], object], str, str]] = {
     "a number that is no label": (
         lambda: rs.kaplan_meier(Y, EVENT)[7],
         "group 7 was not found",
-        "it has 0, 1.",
+        "choose from 0, 1.",
     ),
     "a key that no covariate has": (
         lambda: rs.cohort.match(

@@ -45,11 +45,13 @@ def similar(name: object, known: Iterable[str], n: int = 1) -> list[str]:
 
     >>> similar("ATE", ["ate", "att", "overlap"], 2)
     ['ate', 'att']
+    >>> similar("window", ["kind"])
+    []
     """
     written: dict[str, list[str]] = {}
     for one in known:
         written.setdefault(one.casefold(), []).append(one)
-    close = difflib.get_close_matches(str(name).casefold(), written, n=n)
+    close = difflib.get_close_matches(str(name).casefold(), written, n, cutoff=0.61)
     return [one for folded in close for one in written[folded]][:n]
 
 
@@ -140,14 +142,16 @@ class InputError(RisksetError, ValueError):
         by_text: dict[str, object] = {}
         for k in names:
             by_text.setdefault(str(k), k)
-        close = [by_text[text] for text in similar(name, by_text, 3)]
+        levels = [text for text in by_text if text.startswith(f"{name}=")][:3]
+        close = [by_text[text] for text in levels or similar(name, by_text, 3)]
         shown = close or names[:8]
         more = "" if close or len(names) <= 8 else f", and {len(names) - 8} more"
         listed = ", ".join(map(repr, shown)) + more
         where = f" in {place}" if place else ""
+        others = f"it has {listed}." if place else f"choose from {listed}."
         return cls(
             f"{what} {name!r} was not found{where}.",
-            hint=f"did you mean {listed}?" if close else f"it has {listed}.",
+            hint=f"did you mean {listed}?" if close else others,
         )
 
     @classmethod

@@ -344,7 +344,9 @@ class Reader:
         is_open = len(kinds) == 2 and kinds[1] is Ellipsis
         if not isinstance(value, list | tuple | np.ndarray):
             expected = type_words(tuple[kinds[0], ...])  # type: ignore[valid-type]
-            return self._wrong(path, expected, value)
+            is_single = isinstance(value, Scalar) and value != ""
+            hint = f"put brackets around it: [{value}]." if is_single else None
+            return self._wrong(path, expected, value, hint)
         if not is_open and len(value) != len(kinds):
             expected, shown = (f"a list of {counted(len(x), 'value')}" for x in (kinds, value))
             self.faults.append(Fault(path, expected=expected, shown=shown))

@@ -38,7 +38,7 @@ def test_all_faults_of_a_specification_are_listed():
     ("changes", "words"),
     [
         ({"per_protocol": None}, "needs the times at which people deviate"),
-        ({"estimand": None}, "`per_protocol` has settings, but the estimand is another one"),
+        ({"estimand": None}, "`per_protocol` has settings, but the estimand is not per-protocol"),
         ({"estimand": "per protocol"}, "did you mean 'per-protocol'?"),
         ({"per_protocol": {"deviation": "x", "truncate": [99, 1]}}, "the lower first"),
         ({"per_protocol": {"deviation": "x", "every": 0}}, "every"),
@@ -104,6 +104,9 @@ def test_study_check_finds_columns_and_files_that_do_not_exist(tmp_path):
     assert "'stoped'" in checked(tmp_path, **protocol(deviation="stoped"))
     assert "'agee'" in checked(tmp_path, **protocol(covariates=["agee"]))
     assert "'agee'" in checked(tmp_path, **protocol(baseline=["agee"]))
+    levels = PEOPLE | {"sex": np.where(PEOPLE["drug"] == 1, "f", "m")}
+    message = checked(tmp_path, levels, **protocol(baseline=["sex"]))
+    assert "Hint: did you mean 'sex=f', 'sex=m'?" in message
     message = checked(tmp_path, **protocol(deviation="days"))
     assert "column 'days' is already used as outcomes.death.time" in message
     data = specification()["data"]

@@ -36,7 +36,12 @@ FAULTS = {
         ("matched: {match: {ratio: '2'}}", 15, "of at least 0, but it is '2'", "write 2 without"),
         ("matched: {match: {caliper: '0.1'}}", 15, "but it is '0.1'", "write 0.1 without quotes"),
         ("matched: {match: {}, weight: {}}", 15, "match and weight exclude each other", "none"),
-        ("matched: {match: {within: sex}}", 15, "expected a list of texts, but it is 'sex'", ""),
+        (
+            "matched: {match: {within: sex}}",
+            15,
+            "expected a list of texts, but it is 'sex'",
+            "[sex]",
+        ),
         ("matched: {model: {reading: stratified}}", 15, "needs sets: `match`", ""),
         ("matched: {propensity: none, match: {}}", 15, "`match` needs a propensity score", ""),
         (

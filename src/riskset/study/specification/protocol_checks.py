@@ -41,7 +41,7 @@ def faults_of_estimands(specification: Specification) -> Iterator[Fault]:
         place = ("analyses", name)
         if analysis.estimand != "per-protocol":
             if analysis.per_protocol is not None:
-                message = "`per_protocol` has settings, but the estimand is another one."
+                message = "`per_protocol` has settings, but the estimand is not per-protocol."
                 hint = "add estimand: per-protocol; `per_protocol: none` switches off a default."
                 yield Fault((*place, "per_protocol"), message, hint)
             if analysis.estimand == "intention-to-treat":
