@@ -69,6 +69,20 @@ def counts_told(results, private):
                 sums[key] += row[f"{arm}_outcomes"]
                 end = row["end" if "end" in row else "time"]
                 add(row, arm, "after", "outcomes", sums[key], table, end)
+    weeks = defaultdict(list)
+    for row in results.rows("event_weeks"):
+        weeks[(*run_of(row).values(), row["arm"])].append(row)
+        add(row, row["arm"], "before", "people", row["people"], "weeks", row["week"])
+        kind = f"week {row['week']}"
+        add(row, row["arm"], "before", kind, row["events"], "weeks", row["week"])
+    for of_arm in weeks.values():
+        row, arm = of_arm[0], of_arm[0]["arm"]
+        (arms,) = results.rows("arms", side="before", **run_of(row))
+        total = arms[f"{arm}_outcomes"]
+        for by_end in partial_sums(of_arm):
+            add(row, arm, "before", "outcomes", by_end, "weeks", by_end)
+        for after in partial_sums(of_arm[::-1]) if total is not None else []:
+            add(row, arm, "before", "outcomes", total - after, "weeks, from the end", after)
     sums = defaultdict(int)
     for row in results.rows("follow_up_histogram"):
         key = (*run_of(row).values(), row["arm"])
@@ -99,6 +113,12 @@ def counts_told(results, private):
             n = row["rows"] - sum(one["people"] or 0 for one in times)
             add(row, row["arm"], "after", "people", n, "rows of weights", hidden[0]["time"])
     return told
+
+
+def partial_sums(weeks):
+    """Outcomes by the end of weeks, as long as all of them are shown."""
+    known = itertools.takewhile(lambda row: row["events"] is not None, weeks)
+    return itertools.accumulate(row["events"] for row in known)
 
 
 def values_told(results, private):

@@ -12,7 +12,7 @@ import riskset as rs
 from disclosure.attacks import ARMS, parts_found
 from disclosure.ledgers import differences_found
 from riskset.disclosure.engine import Disclosure
-from riskset.results.rows import TABLES, CensoringWeightRow, DeviationRow
+from riskset.results.rows import TABLES, CensoringWeightRow, DeviationRow, EstimateRow
 from study import protocol_study, strategy_study
 from study.protocol_study import simulated
 from study.small import content, people
@@ -258,3 +258,40 @@ def test_few_who_leave_neither_by_deviation_nor_with_the_outcome():
     tables["absolute_risks"] = [risk | {"target_outcomes": 20}]
     found = shown(DeviationRow, rows, **tables)
     assert [(row.start, row.end) for row in found] == [(0, 10), (10, 20), (20, None)]
+
+
+def test_a_level_that_an_earlier_analysis_hides_is_hidden_in_a_later_one():
+    """28 people in a level are hidden beside one in another one; nobody of the 28 deviates."""
+    names = ("persons", "exposures", "days", "outcomes", "competing")
+    about = RUN | {"suppressed": "", "status": "ok", "model": "cox", "reading": "marginal"}
+
+    def row(analysis, number, outcomes, **changes):
+        people = {"persons": 300, "exposures": 300, "days": 9e4, "competing": 0}
+        counts = {f"{arm}_{n}": (people | {"outcomes": outcomes})[n] for arm in ARMS for n in names}
+        return about | {"analysis": analysis, "number": number, "role": "main"} | counts | changes
+
+    def rows(analysis, total, *levels):
+        main = row(analysis, 1, total)
+        own = [
+            row(analysis, 2 + k, n, role="subgroup", subgroup="g", level=level)
+            for k, (level, n) in enumerate(zip("abc", levels, strict=True))
+        ]
+        return [main, *own]
+
+    tables = {
+        "runs": [RUN | {"analysis": name, "adjustment_kind": "none"} for name in ("itt", "pp")],
+        "arms": [
+            row(name, 1, n) | {"side": side}
+            for name, n in (("itt", 98), ("pp", 88))
+            for side in ("before", "after")
+        ],
+    }
+    found = shown(EstimateRow, rows("itt", 98, 69, 28, 1) + rows("pp", 88, 59, 28, 1), **tables)
+    counts = [found[k].target_arm.outcomes for k in range(len(found))]
+    assert counts == [98, 69, None, None, 88, 59, None, None]
+    # By itself, the later analysis hides the same.
+    alone = shown(EstimateRow, rows("pp", 88, 59, 28, 1), **tables)
+    assert [one.target_arm.outcomes for one in alone] == [88, 59, None, None]
+    # With nothing small in a level of its own, it hides what the other one hides.
+    found = shown(EstimateRow, rows("itt", 98, 69, 28, 1) + rows("pp", 88, 60, 28, 0), **tables)
+    assert [one.target_arm.outcomes for one in found][4:] == [88, 60, None, None]

@@ -58,6 +58,7 @@ OF_CONTROL = (
 
 PEOPLE = ("persons", "exposures")
 COUNTS = (*PEOPLE, "outcomes", "competing")
+HIDDEN = "hidden"
 EVENTS = tuple(itertools.product(ARMS, COUNTS[2:]))
 WITHOUT_EVENT = "without_event"
 """People of an arm without any event: no column, but ``suppressed`` names it where they are few, as
@@ -98,7 +99,11 @@ def share_arms(rows: Sequence[RowT], results: Results) -> Iterator[RowT]:
             gone = dict.fromkeys(names & set(rows[k]))
             shared[k] = rows[k].changed(gone | {"suppressed": suppressed_in(rows[k], names)})
             for arm, name in EVENTS:
-                elsewhere.add(rows[k], arm, shared[k][f"{arm}_{name}"], name, *_level(rows[k]))
+                found = shared[k][f"{arm}_{name}"]
+                elsewhere.add(rows[k], arm, found, name, *_level(rows[k]))
+                if found is None and rows[k].get("level") is not None:
+                    number_hidden = rows[k][f"{arm}_{name}"]
+                    elsewhere.add(rows[k], arm, number_hidden, name, *_level(rows[k]), HIDDEN)
     return (shared[k] for k in range(len(rows)))
 
 
@@ -130,11 +135,17 @@ def _near_others(
     if side_of(row) == "before":
         for arm, name in itertools.product(ARMS, PEOPLE):
             numbers[f"{arm}_{name}"] = answers.get((row[arm], row["outcome"], name), [])
-    return {
+    near = {
         name
         for name, others in numbers.items()
         if row.get(name) is not None and is_near_shown(row[name], sorted(others), least)
     }
+    for arm, name in EVENTS if row.get("level") is not None else ():
+        count = row[f"{arm}_{name}"]
+        gone = np.array(elsewhere.numbers(row, arm, name, *_level(row), HIDDEN))
+        if count is not None and (np.abs(gone - count) < least).any():
+            near.add(f"{arm}_{name}")  # hidden there so that another level does not follow
+    return near
 
 
 def _is_plain(row: Named, results: Results) -> bool:

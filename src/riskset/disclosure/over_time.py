@@ -465,14 +465,24 @@ def share_ends(rows: Sequence[FollowUpEndRow], results: Results) -> Iterator[Fol
         counts = arms_of(results, row)
         return row.count in [counts[f"{row.arm}_{word}"] for word in CAUSES.values()]
 
-    elsewhere, near = ShownBefore(results), set()
-    for k, row in enumerate(rows):
-        others = elsewhere.numbers(row, row.arm, row.reason)
-        if row.count is not None and is_close(row.count, others, results.least):
-            near.add(k)
-        else:
-            elsewhere.add(row, row.arm, row.count, row.reason)
-    yield from share_parts(rows, results.least, (*RUN, "arm"), "count", is_known, also=near)
+    elsewhere, shared = ShownBefore(results), list(rows)
+    for places in grouped(rows, (*RUN, "arm")):
+        own = [rows[k] for k in places]
+        near = {j for j, row in enumerate(own) if _is_near_ends(row, elsewhere, results.least)}
+        parts = share_parts(own, results.least, (*RUN, "arm"), "count", is_known, also=near)
+        for k, row in zip(places, parts, strict=True):
+            is_hidden = row.count is None
+            shared[k] = row
+            elsewhere.add(row, row.arm, rows[k].count, row.reason, is_hidden)
+    yield from shared
+
+
+def _is_near_ends(row: FollowUpEndRow, elsewhere: ShownBefore, least: int) -> bool:
+    """Whether a count differs by few from one of these people, or stands for one that is hidden."""
+    if row.count is None:
+        return False
+    shown, gone = (elsewhere.numbers(row, row.arm, row.reason, is_hidden) for is_hidden in (0, 1))
+    return is_close(row.count, shown, least) or any(abs(row.count - n) < least for n in gone)
 
 
 def share_profiles(rows: Sequence[ProfilePointRow], results: Results) -> Iterator[ProfilePointRow]:
