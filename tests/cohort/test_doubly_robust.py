@@ -525,3 +525,14 @@ def test_one_model_may_be_wrong():
         off = abs(found.difference[0, 0] - truth) / found.difference_se[0, 0]
         assert (off < 3) == is_right
         assert is_right or off > 10
+
+
+@pytest.mark.parametrize("function", [rs.cohort.doubly_robust, rs.cohort.standardize])
+def test_models_say_nothing_after_the_last_time_of_an_arm_also_if_all_have_an_event(function):
+    x, treat, time, status = example()
+    status = np.where(treat == 1, 1, np.minimum(status, 1))
+    status[np.argmax(np.where(treat == 0, time, 0))] = 0
+    late = time[treat == 1].max() + 0.01
+    found = function(rs.Surv(time, status), score_of(x, treat), x, [0.5, late])
+    assert np.isnan(found.target).tolist() == [[False, True]] * 3
+    assert any(note.message.startswith("the follow-up of the target ends") for note in found.notes)

@@ -12,6 +12,7 @@ from riskset._errors import CohortError
 from riskset._messages import Note, Value
 from riskset._runtime import Runtime
 from riskset._types import AnyArray, Index, Matrix, Rows
+from riskset.cohort.adjustments.adjustment import Adjustment
 from riskset.cohort.arms.curves import ARMS
 from riskset.cohort.covariates.covariate_design import as_design
 from riskset.cohort.effects.outcome_data import TREATMENT
@@ -31,6 +32,7 @@ __all__ = [
     "ModelsOfOutcome",
     "checked_covariates",
     "fitted_model",
+    "last_times",
     "linear_predictors",
     "listed_infinite",
     "notes_of_constants",
@@ -97,6 +99,14 @@ def checked_covariates(X: object, n_rows: int, outcomes: Outcomes, model: ModelK
             hint="use `model='cause-specific'` or `model='finegray'`.",
         )
     return design
+
+
+def last_times(outcomes: Outcomes, adjustment: Adjustment) -> Rows:
+    """When the follow-up of the target and of the comparator ends; models say nothing later (2,).
+
+    A curve is known for ever if the last people have an event, but a model of the hazard is not.
+    """
+    return np.array([outcomes.time[arm].max() for arm in adjustment.arms])
 
 
 def with_treatment(design: Design, treatment: Rows) -> Design:

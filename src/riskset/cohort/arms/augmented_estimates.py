@@ -15,8 +15,8 @@ from riskset._types import Index, Rows
 from riskset.cohort.adjustments.adjustment import Adjustment, People, are_of_one, start
 from riskset.cohort.adjustments.weighting import weight as weighted
 from riskset.cohort.arms.arm_contrasts import Cells, normal_estimates, resampled_estimates
-from riskset.cohort.arms.arm_models import checked_covariates, notes_of_constants
-from riskset.cohort.arms.arm_rows import ArmRows, counts_by
+from riskset.cohort.arms.arm_models import checked_covariates, last_times, notes_of_constants
+from riskset.cohort.arms.arm_rows import counts_by
 from riskset.cohort.arms.augmentation_settings import DoublyRobustOptions
 from riskset.cohort.arms.augmented_arms import AugmentedArms
 from riskset.cohort.arms.curves import ARMS, followed_arms
@@ -229,7 +229,7 @@ def doubly_robust(
         cells, n_left_out = _resampled(given, arms, adjustment, readjust)
     else:
         cells, n_left_out = _robust(arms), 0
-    ends = np.array([ArmRows.of(outcomes, np.flatnonzero(arm)).end for arm in adjustment.arms])
+    ends = last_times(outcomes, adjustment)
     constants = notes_of_constants(design, adjustment.arms) if settings.by_arm else ()
     numbers: dict[str, Any] = {**cells}
     unknown = at > ends[:, None]

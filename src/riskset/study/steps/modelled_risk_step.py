@@ -4,13 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-import numpy as np
-
 from riskset._errors import InputError
 from riskset._messages import Note
 from riskset._time_units import TimeUnit
 from riskset.cohort.adjustments.adjustment import Adjustment, restrict
-from riskset.cohort.arms.arm_rows import ArmRows
+from riskset.cohort.arms.arm_models import last_times
 from riskset.cohort.arms.augmented_estimates import DoublyRobustEstimates, doubly_robust
 from riskset.cohort.arms.curves import ARMS, followed_arms
 from riskset.cohort.arms.risks import end_notes
@@ -159,9 +157,7 @@ def _notes(outcome: AnalysedOutcome, found: ModelledEstimates, unit: TimeUnit) -
     """Notes of the estimates, with times in the unit of the report."""
     notes = [note for note in found.notes if note.code != "follow_up_ends"]
     outcomes = followed_arms(outcome.followed.outcome, outcome.people, None)[1]
-    ends = {}
-    for name, of_arm in zip(ARMS, outcome.people.arms, strict=True):
-        ends[name] = ArmRows.of(outcomes, np.flatnonzero(of_arm)).end
+    ends = dict(zip(ARMS, last_times(outcomes, outcome.people).tolist(), strict=True))
     key = "doubly_robust" if isinstance(found, DoublyRobustEstimates) else "standardize"
     for note in end_notes(found.times, ends, unit):
         text = f"{note.template} Choose earlier times in `{key}`."
