@@ -20,11 +20,17 @@ NO_INFORMATION = 1e-12
 """Share of its second moment that is rounding: the column is constant in every risk set."""
 ROUNDING = 1e-12
 """Changes of the log likelihood per event that may be rounding."""
+BLURRED = 1e-6
+"""The same where covariates with a few very large values take digits from the sums."""
+FLATTER = 0.5
+"""A step with a change so small is taken if it leaves at most this share of the slope along it."""
 MIN_INFORMATION = 1e-10
 """Share of its information at 0 that a combination of coefficients keeps if its estimate is finite.
 
 Where it is infinite, a relative slope of 1e-8 leaves a share of 1e-16.
 """
+WHOLE = 0.1
+"""A larger share is not fading; then a residual that stays where it is is rounding."""
 FADING = 0.1
 """A step towards an infinite estimate leaves more than this share of the residual, about 0.6.
 
@@ -79,15 +85,16 @@ def fit_time_effects(
         spread = np.sqrt(np.maximum(now.information.diagonal(), np.finfo(np.float64).tiny))
         kkt = float(np.abs(now.gradient / spread).max()) / scale
         # One more step makes the slope of a finite maximum vanish; that of an infinite one fades.
-        fades = reached <= tol and kkt > max(FADING * tol, ROUNDING)
-        if fades or not _keeps_information(now.information, null.information):
+        share = _kept_information(now.information, null.information)
+        fades = reached <= tol and kkt > max(FADING * tol, ROUNDING) and share <= WHOLE
+        if fades or share <= MIN_INFORMATION:
             return _ended(coef, "max_iter", kkt, n_iter, null, now, repeats)
         if reached <= tol:
             return _ended(coef, "converged", kkt, n_iter, null, now, repeats)
         reached = kkt
         scaled = now.information / np.outer(spread, spread)
         move = np.linalg.lstsq(scaled, now.gradient / spread, rcond=None)[0] / spread
-        made = _moved(likelihood, terms, coef, move, now.log_likelihood - slack)
+        made = _moved(likelihood, terms, coef, move, now, slack)
         if made is None:
             break
         coef, now = made
@@ -95,8 +102,8 @@ def fit_time_effects(
     return _ended(coef, status, kkt, n_iter, null, now, repeats)
 
 
-def _keeps_information(information: Matrix, at_null: Matrix) -> bool:
-    """Whether no combination of coefficients has lost its information since the start.
+def _kept_information(information: Matrix, at_null: Matrix) -> float:
+    """The least share of its information at the start that a combination of coefficients keeps.
 
     Where an estimate is infinite, slope and information of its direction fade together. The slope
     is then below any tolerance, at a place that depends on rounding.
@@ -104,7 +111,7 @@ def _keeps_information(information: Matrix, at_null: Matrix) -> bool:
     size = np.sqrt(at_null.diagonal())
     left, right = information / np.outer(size, size), at_null / np.outer(size, size)
     least = scipy.linalg.eigh(left, right, eigvals_only=True, subset_by_index=[0, 0])
-    return bool(least[0] > MIN_INFORMATION)
+    return float(least[0])
 
 
 def _moved(
@@ -112,16 +119,23 @@ def _moved(
     terms: Sequence[TimeTerm],
     coef: Features,
     move: Features,
-    least: float,
+    now: TimeEffectsPass,
+    slack: float,
 ) -> tuple[Features, TimeEffectsPass] | None:
-    """The coefficients after a step, or a share of it, that does not lower the likelihood."""
+    """The coefficients after a step, or a share of it, that does not lower the likelihood.
+
+    Close to the maximum the slope along the step has more digits than the likelihood.
+    """
+    least, slope = now.log_likelihood - slack, float(move @ now.gradient)
+    blur = slack * (BLURRED / ROUNDING)
     for halvings in range(MAX_HALVINGS):
         new = coef + 0.5**halvings * move
         try:
             found = _evaluated(likelihood, new, terms)
         except OverflowError:
             continue
-        if found.log_likelihood >= least:
+        is_flatter = abs(float(move @ found.gradient)) <= FLATTER * slope <= FLATTER * blur
+        if found.log_likelihood >= (now.log_likelihood - blur if is_flatter else least):
             return new, found
     return None
 
