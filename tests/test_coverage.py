@@ -126,6 +126,20 @@ def test_doubly_robust_estimates() -> None:
 
 
 @pytest.mark.slow
+def test_clones_of_a_grace_period() -> None:
+    made = run("per_protocol_coverage.py", "--cohorts", "2", "--true-people", "10000")
+    head, _, *body = made
+    assert len(body) == 4
+    for _, _, covered, _, varies, error in body:
+        assert covered in {"0.0%", "50.0%", "100.0%"}
+        assert float(varies) > 0
+        assert float(error) > 0
+    shown = documented(len(made), "## Clones of a grace period")
+    assert shown[0][3:] == head[3:]
+    assert [row[:2] for row in shown[2:]] == [row[:2] for row in body]
+
+
+@pytest.mark.slow
 def test_late_entry() -> None:
     made = run("late_entry_coverage.py", "--cohorts", "2", "--rows", "800")
     head, _, *body = made
