@@ -599,3 +599,12 @@ def test_a_high_maximum_far_away_is_found() -> None:
 
     assert value(2.0) < value(0.0) < value(200.0)
     assert value(None) >= value(200.0)
+
+
+def test_a_parameter_that_is_set_later_does_not_change_a_fit() -> None:
+    x, y, site = clustered()
+    model = rs.CoxFrailty("gamma").fit(x, y, cluster=site)
+    survival, frailties = model.predict_survival_function(x[:3], [0.5]), model.frailties()
+    model.set_params(frailty="lognormal")
+    assert_allclose(model.predict_survival_function(x[:3], [0.5]), survival)
+    assert frailties.equals(model.frailties())

@@ -301,6 +301,7 @@ class CoxFrailty(HazardModelBase):
 
     def _tell(self) -> None:
         """The attributes about frailties."""
+        self._distribution = self.frailty  # of the fit, whatever becomes of the parameter
         kept = self._kept
         self.frailty_variance_ = kept.variance
         self.integrated_log_likelihood_ = kept.integrated
@@ -473,7 +474,7 @@ class CoxFrailty(HazardModelBase):
         kept = self._kept
         half = normal_quantile(level) * kept.error
         frailty = np.exp(kept.log)
-        mean = frailty if self.frailty == "gamma" else np.exp(kept.log + 0.5 * kept.error**2)
+        mean = frailty if self._distribution == "gamma" else np.exp(kept.log + 0.5 * kept.error**2)
         labels = np.empty(kept.log.size, dtype=object)
         labels[:] = kept.names
         columns: dict[str, AnyArray] = {
@@ -568,7 +569,7 @@ class CoxFrailty(HazardModelBase):
         eta, strata, places = self._read_centred(X, strata, offset)
         baseline = self._fitted.baseline
         if cluster is None:
-            baseline = self._kept.marginal(baseline, self.frailty)
+            baseline = self._kept.marginal(baseline, self._distribution)
         else:
             eta = eta + self._logs(cluster, eta.size)
         if times is None:

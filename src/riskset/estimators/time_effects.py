@@ -92,9 +92,9 @@ class TimeEffectCox(BaseEstimator):  # type: ignore[misc]
 
     Penalties, residuals and tests of proportional hazards are not available. Infinite estimates are
     not proven: the fit ends with "max_iter". For these, fit `Cox` to the rows of
-    `time_interactions`, which suit thousands of people. A pickled model can predict. It has the
-    robust variance only if that was computed before pickling. A lambda cannot be pickled; other
-    functions can.
+    `time_interactions`, which suit thousands of people. There is no `save`, but a pickled model can
+    predict. It has the robust variance only if that was computed before pickling. A lambda cannot
+    be pickled; other functions can.
 
     See Also
     --------
