@@ -12,7 +12,7 @@ import riskset as rs
 from disclosure.attacks import ARMS, parts_found
 from disclosure.ledgers import differences_found
 from riskset.disclosure.engine import Disclosure
-from riskset.results.rows import TABLES, CensoringWeightRow, DeviationRow, EstimateRow
+from riskset.results.rows import TABLES, AtRiskRow, CensoringWeightRow, DeviationRow, EstimateRow
 from study import protocol_study, strategy_study
 from study.protocol_study import simulated
 from study.small import content, people
@@ -161,6 +161,13 @@ def outcomes_at_times(found, comparator):
     (arms,) = found.rows("arms", comparator=comparator, side="after")
     counts[math.inf] = arms["comparator_outcomes"]
     return {time: count for time, count in counts.items() if count is not None}
+
+
+def test_few_who_enter_late_are_not_told_by_those_at_risk_at_the_start():
+    arms = RUN | {"side": "after", "target_exposures": 112, "target_persons": 112}
+    for numbers, expected in (((110, 60), [None, 60]), ((112, 60), [112, 60])):
+        found = shown(AtRiskRow, at_risk(*numbers), arms=[arms])
+        assert [row.people for row in found] == expected
 
 
 @pytest.fixture(scope="module")

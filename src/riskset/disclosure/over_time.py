@@ -400,7 +400,13 @@ def without_near_people(
             others += elsewhere.numbers(first, arm)
             others += known_counts.at_risk(first, arm) if side else []
         counts = [number(rows[k]["people"]) for k in places]
-        mask = hide_totals(counts, results.least, others=[n for n in others if n == n])
+        # Everybody is at risk at the start, except those who enter late.
+        everybody = arms_of(results, first, is_adjusted=side_of(first) == "after")
+        people = [everybody[f"{rows[places[0]]['arm']}_exposures"]]
+        totals = [*counts, *(number(n) for n in people if n is not None)]
+        mask = hide_totals(totals, results.least, others=[n for n in others if n == n])[
+            : len(counts)
+        ]
         hidden |= {k for k, is_hidden in zip(places, mask, strict=True) if is_hidden}
         for k, n, is_hidden in zip(places, counts, mask, strict=True):
             if not is_hidden:
