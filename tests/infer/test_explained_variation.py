@@ -103,3 +103,15 @@ def test_what_is_not_defined_is_refused() -> None:
         model.explained_variation(np.ones((5, 3)), y[:5])
     with pytest.raises(rs.InputError, match="whole numbers"):
         model.explained_variation(x, y, sample_weight=np.full(len(x), 0.5))
+
+
+@pytest.mark.filterwarnings("ignore::riskset.ConvergenceWarning")
+def test_an_infinite_coefficient_has_none() -> None:
+    draw = np.random.default_rng(2)
+    event = draw.integers(0, 2, 60)
+    x = np.column_stack([draw.normal(size=60), event])  # only rows with x1 = 1 have the event
+    y = rs.Surv(draw.exponential(size=60), event)
+    model = rs.Cox().fit(x, y)
+    assert model.status_ == "infinite_estimate"
+    with pytest.raises(NotDefinedError, match="infinite, by the coefficient of 'x1'"):
+        model.explained_variation(x, y)

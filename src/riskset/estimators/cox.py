@@ -290,7 +290,7 @@ class Cox(HazardModel):
         InputError
             If the data are not valid, or a weight is not a whole number.
         NotDefinedError
-            If the linear predictor is constant or infinite, or orders all events.
+            If a coefficient is infinite, or the linear predictor is constant or orders all events.
 
         Notes
         -----
@@ -314,6 +314,13 @@ class Cox(HazardModel):
         """
         loss, _, index = self._evaluated(X, y, sample_weight, strata, offset, None)
         _check_has_counts(loss.outcome, "explained variation")
+        infinite = [n for n, b in zip(self.covariates_, self.coef_, strict=True) if np.isinf(b)]
+        if infinite:
+            raise NotDefinedError(
+                "explained variation is not defined for a linear predictor that is infinite, by "
+                f"the coefficient of {infinite[0]!r}.",
+                hint="leave the covariate out, or fit with a penalty or `firth=True`.",
+            )
         return explained_variation(loss, index)
 
     def _check_parameters(self) -> None:
