@@ -402,3 +402,12 @@ def test_adjusted_p_of_a_blind_report_do_not_depend_on_what_it_withholds(report)
         assert mi["p"] is mi["holm_p"] is mi["fdr_p"] is None
         seen.append((hf["p"], hf["holm_p"], hf["fdr_p"]))
     assert seen[0] == seen[1] == pytest.approx((0.02, 0.04, 0.04))
+
+
+def test_one_control_left_out(report):
+    found = tables()
+    text = "If one control is left out, the mean of the systematic error is between 0.104 and 0.133"
+    assert text in report(found, min_cell_count=0).text
+    rows = [row | {"null_sd_without": 0.0} for row in found["controls"]]
+    text = report(found | {"controls": rows}, min_cell_count=0).text
+    assert ", and its standard deviation 0 (" in text

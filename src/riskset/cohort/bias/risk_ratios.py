@@ -135,7 +135,7 @@ def _checked(ratio: float, lower: float | None, upper: float | None) -> tuple[fl
         raise CohortError(
             "BadEstimates",
             f"the estimate {ratio:g} is {_outside(ratio, low, high)}.",
-            hint="pass the ratio, the lower and the upper limit, in this order.",
+            hint="check the ratio, and the lower and the upper limit of its interval.",
         )
     return float(ratio), low, high
 

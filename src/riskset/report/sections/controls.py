@@ -159,11 +159,13 @@ def _without(page: Page, rows: list[ReportRow]) -> Markup | None:
     known = [row for row in rows if row["null_mean_without"] is not None]
     if not known:
         return None
-    means, sds = (sorted(row[f"null_{name}_without"] for row in known) for name in ("mean", "sd"))
-    ends = {"low": means[0], "high": means[-1], "low_sd": sds[0], "high_sd": sds[-1]}
-    return page.paragraph(
-        "controls.without", **{name: significant(value) for name, value in ends.items()}
-    )
+    words = {}
+    for name in ("mean", "sd"):
+        values = [row[f"null_{name}_without"] for row in known]
+        low, high = significant(min(values)), significant(max(values))
+        is_one = low == high
+        words[name] = low if is_one else page.say("controls.between", low=low, high=high)
+    return page.paragraph("controls.without", **words)
 
 
 def _table(page: Page, rows: list[ReportRow]) -> Markup:
