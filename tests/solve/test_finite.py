@@ -192,6 +192,7 @@ def test_numbers_of_rows_at_risk_are_within_their_range() -> None:
     assert (np.abs(z).max(axis=0) <= extents(design, loss, columns)[0]).all()
 
 
+@pytest.mark.portability
 def test_a_column_that_differs_only_in_rows_that_count_for_nothing() -> None:
     """The last column goes to minus infinity, by rows that soon have no share of any risk set.
 
