@@ -9,7 +9,7 @@ import pytest
 
 from riskset.disclosure import covariates
 from riskset.disclosure.covariates import CELLS
-from riskset.disclosure.over_time import events_apart
+from riskset.disclosure.known_counts import events_apart
 from riskset.disclosure.rows import ARMS
 from riskset.disclosure.small_cells import is_near
 

@@ -191,7 +191,7 @@ def test_a_profile_says_which_interval_it_shows(report, interval):
         row["interval"] = interval
     text = report(found).text
     assert ("The 95 % confidence interval is the range" in text) == (interval == "profile")
-    other = "The reported interval is another one (robust variance)."
+    other = "The reported interval has another method (robust variance)."
     assert (other in text) == (interval == "robust")
 
 

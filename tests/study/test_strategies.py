@@ -406,7 +406,7 @@ def test_a_grace_period_after_the_follow_up_is_noted(tmp_path):
         one["grace"] = END + 1
     found = run(tmp_path, PEOPLE, exposures=exposures)
     said = [row["message"] for row in found.rows("warnings", step="censoring weights")]
-    assert "nobody deviates in the target, so its people have no weight for it." in said
+    assert "nobody deviates in the target, so its people need no weights for deviation." in said
 
 
 def test_covariates_over_time_need_a_window_of_one_interval():

@@ -55,7 +55,8 @@ def share_estimate(
     min_cell_count : int
         Hide counts above 0 and below this number, with the rates and the minimum detectable hazard
         ratio from which they follow. With fewer outcomes in both arms together, hide the effect,
-        too.
+        too. An odds or rate ratio without weights, sets and covariates is hidden if the outcomes of
+        either arm are.
     blind : bool
         Withhold the effect, for example because diagnostics failed.
 

@@ -46,7 +46,7 @@ def share_effect_over_time(rows: Sequence[IntervalRow], results: Results) -> Ite
 def share_effect_at_times(
     rows: Sequence[EffectAtTimeRow], results: Results
 ) -> Iterator[EffectAtTimeRow]:
-    """Steps as intervals are. Times of a smooth function have no outcomes of their own."""
+    """Steps are shared as intervals are. Times of a smooth function have no own outcomes."""
     return _share_steps(rows, results, KnownCounts(results, *EARLIER, IntervalRow))
 
 
@@ -101,7 +101,7 @@ def _weeks_near_others(rows: Sequence[WeekRow], results: Results) -> set[int]:
     """Weeks with few outcomes between their end and a time of another table, and the next ones.
 
     Both are hidden, so that neither the weeks before nor those after reveal the number by the end.
-    Of other analyses of these people, outcomes of the same week differ neither by few.
+    Of other analyses of these people, outcomes of the same week must not differ by few either.
     """
     known = KnownCounts(results, *EARLIER, IntervalRow, EffectAtTimeRow)
     elsewhere, found = ShownBefore(results), set()

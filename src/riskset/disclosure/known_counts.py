@@ -105,9 +105,9 @@ def kinds_of(row: Named) -> Sequence[str]:
 
 
 class KnownCounts:
-    """What some tables, and all totals, tell of the people of an arm, in all runs that have them.
+    """What some tables, and all totals, reveal about the people of an arm, in all their runs.
 
-    Values of models and means tell of people with the same follow-up only.
+    Values of models and means reveal numbers of people with the same follow-up only.
     """
 
     def __init__(self, results: Results, *tables: type[ResultRow]) -> None:
@@ -129,7 +129,7 @@ class KnownCounts:
         for table in tables:
             is_value = table in VALUES
             for other in (self._followed if is_value else self._people).places(place):
-                for kind, count in self._told(other, table):
+                for kind, count in self._revealed(other, table):
                     found[kind].append(count)
         return found
 
@@ -143,9 +143,9 @@ class KnownCounts:
             )
         ]
 
-    def _told(self, place: ArmOfRun, table: type[ResultRow]) -> list[tuple[str, float]]:
+    def _revealed(self, place: ArmOfRun, table: type[ResultRow]) -> list[tuple[str, float]]:
         if (place, table) not in self._found:
-            self._found[(place, table)] = list(TELLS[table](self._results, place))
+            self._found[(place, table)] = list(REVEALS[table](self._results, place))
         return self._found[(place, table)]
 
 
@@ -180,13 +180,13 @@ def _of_models(results: Results, place: ArmOfRun) -> Iterator[tuple[str, float]]
 def _of_intervals(
     table: type[IntervalRow] | type[EffectAtTimeRow],
 ) -> Callable[[Results, ArmOfRun], Iterator[tuple[str, float]]]:
-    def told(results: Results, place: ArmOfRun) -> Iterator[tuple[str, float]]:
+    def revealed(results: Results, place: ArmOfRun) -> Iterator[tuple[str, float]]:
         if place.side == "after":
             rows = results.shown(table, **place.run)
             for count in accumulate(number(row[f"{place.arm}_outcomes"]) for row in rows):
                 yield "outcomes", count
 
-    return told
+    return revealed
 
 
 def _of_weeks(results: Results, place: ArmOfRun) -> Iterator[tuple[str, float]]:
@@ -199,7 +199,7 @@ def _of_weeks(results: Results, place: ArmOfRun) -> Iterator[tuple[str, float]]:
             yield "outcomes", count
 
 
-TELLS: Mapping[type[ResultRow], Callable[[Results, ArmOfRun], Iterator[tuple[str, float]]]] = {
+REVEALS: Mapping[type[ResultRow], Callable[[Results, ArmOfRun], Iterator[tuple[str, float]]]] = {
     ArmRow: _totals,
     RiskRow: _of_risks,
     RestrictedMeanRow: _of_means,

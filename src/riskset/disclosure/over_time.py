@@ -377,7 +377,7 @@ def without_near_people(
 ) -> Iterator[RowT]:
     """Rows without the columns `names` where `people` of two times of an arm differ by few.
 
-    They differ neither by few from those of other analyses of these people, if there are some. If
+    They must not differ by few from those of other analyses of these people either. If
     everybody has a clone in each arm, numbers of both arms must not differ by few either. With a
     `side`, which the rows do not name, the table of numbers at risk is known.
     """

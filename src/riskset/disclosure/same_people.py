@@ -1,4 +1,4 @@
-"""What the arms of several analyses of a study say of the same people.
+"""What the arms of several analyses of a study say about the same people.
 
 Their numbers may differ by few. The follow-up of a per-protocol analysis ends when people deviate.
 So its outcomes less those of the intention-to-treat analysis are the outcomes after deviation. The

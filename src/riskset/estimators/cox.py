@@ -317,8 +317,8 @@ class Cox(HazardModel):
         infinite = [n for n, b in zip(self.covariates_, self.coef_, strict=True) if np.isinf(b)]
         if infinite:
             raise NotDefinedError(
-                "explained variation is not defined for a linear predictor that is infinite, by "
-                f"the coefficient of {infinite[0]!r}.",
+                "explained variation is not defined, because the coefficient of "
+                f"{infinite[0]!r} is infinite.",
                 hint="leave the covariate out, or fit with a penalty or `firth=True`.",
             )
         return explained_variation(loss, index)

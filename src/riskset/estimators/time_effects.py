@@ -241,7 +241,7 @@ class TimeEffectCox(BaseEstimator):  # type: ignore[misc]
         reached = (
             f"{self.kkt_:.2g} > tol {self.tol:.2g}"
             if self.kkt_ > self.tol
-            else f"{self.kkt_:.2g}, which fades as on the way to an infinite estimate"
+            else f"{self.kkt_:.2g}, which keeps falling as on the way to an infinite estimate"
         )
         warnings.warn(
             f"stopped after {counted(self.n_iter_, 'step')} with relative residual {reached}. An "

@@ -243,11 +243,11 @@ class ClusterProblem:
         if not moved.max() <= MAX_MOVED * self.loss.n_events:
             raise InputError(
                 "the hazards of rows, with offsets and frailties, are too far apart: their logs "
-                f"span {np.ptp(at.eta):,.0f}, and with frailties {MAX_SQUARED_SPAN:,.0f} at most "
-                "are possible.",
+                f"span {np.ptp(at.eta):,.0f}; models with frailties allow at most "
+                f"{MAX_SQUARED_SPAN:,.0f}.",
                 hint="an offset is on the scale of the log hazard: check its units. Without "
-                "offsets, clusters and covariates separate the events: pass a smaller "
-                "`frailty_variance`.",
+                "offsets, clusters and covariates separate the events: pass a small "
+                "`frailty_variance`, such as 1.",
             )
 
     # ---------------------------------------------------------------------------- variances

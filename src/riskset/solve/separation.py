@@ -218,7 +218,7 @@ def _search(problem: Problem, columns: Index) -> SeparationVerdict:
     if programme.frame.is_proof():
         return FINITE
     d = programme.score
-    if not d.any():  # it points nowhere, and the information has not the digits for a proof
+    if not d.any():  # it points nowhere, and the information lacks the digits for a proof
         return UNDECIDED
     for _ in range(MAX_ROUNDS):
         stored, violated = _next_cuts(problem, columns, programme.units, d)

@@ -272,8 +272,8 @@ def outcome_notes(outcomes: Outcomes, adjustment: Adjustment) -> tuple[Note, ...
     """A note if nobody who is left has the outcome, as with a code of `cause` that no row has."""
     if (outcomes.status[adjustment.kept] == 1).any():
         return ()
-    text = "none of the people who are left has the outcome, so its risk and the time lost to it "
-    return (Note("no_outcome", (), text + "are 0, and intervals of them mean nothing."),)
+    text = "nobody who is left has the outcome: its risk and the time lost to it are 0, "
+    return (Note("no_outcome", (), text + "and their intervals have no meaning."),)
 
 
 def followed_arms(

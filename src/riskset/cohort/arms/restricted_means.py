@@ -97,7 +97,8 @@ class ArmRestrictedMeans(ArmEstimates):
         Number of resamples with an empty arm.
     notes : tuple of Note
         "follow_up_ends": horizons after the end of follow-up of an arm. "strata_left_out": strata
-        without people in one of the arms. "no_outcome": nobody who is left has it.
+        without people in one of the arms. "no_outcome": nobody who is left has the
+        outcome.
 
     Examples
     --------

@@ -56,7 +56,8 @@ class RiskDifference:
     n_left_out : int
         Number of resamples with an empty arm.
     notes : tuple of Note
-        "follow_up_ends": times after the end of follow-up of an arm. "no_outcome": nobody has it.
+        "follow_up_ends": times after the end of follow-up of an arm. "no_outcome": nobody has the
+        outcome.
     interval : str
 
     Examples

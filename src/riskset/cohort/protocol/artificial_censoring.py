@@ -48,7 +48,7 @@ class DeviationWeights:
     notes : tuple of Note
         "separated_deviation": covariates that determine who deviates. "not_followed_from_start":
         people who start later than others, or have gaps between rows. "tied_deviations": many
-        deviate at one time of a Cox model. "large_weight".
+        deviate at one time of a Cox model. "large_weight": few people stand for many.
 
     Examples
     --------
@@ -233,7 +233,7 @@ def censoring_weights(
     deviate within one, because a weight counts deviations before its row only. ``kind="cox"`` fits
     Cox models of the time of deviation, with :math:`1 - p_j = e^{-(H(t_j) - H(s_j))}` for a row at
     risk in :math:`(s_j, t_j]`. Both have no penalty. An event comes before a deviation of the same
-    time: who has one at the end of a row could not deviate there.
+    time: people who have one at the end of a row could not deviate there.
 
     Parameters
     ----------

@@ -152,8 +152,8 @@ class ArmModel:
             raise CohortError(
                 "Positivity",
                 "everybody who could deviate in the {arm} does, so there is nobody with a weight.",
-                hint="check when people deviate, and who can. To start a treatment within a grace "
-                "period is possible for few if its `window` is short.",
+                hint="check when people deviate, and who can. Few people can start a treatment "
+                "within a short `window`.",
                 values={"arm": Value("name", ARMS[self.arm])},
             )
         if self.settings.kind == "cox":
@@ -233,9 +233,9 @@ class ArmModel:
         if self.part == "numerator" or share[largest] < MANY:
             return ()
         text = (
-            "{share:.0%} of those at risk in the {arm} deviate at the time {at:g}: weights of a "
-            "Cox model, which is for times that differ, are too small after it; use the logistic "
-            "model."
+            "{share:.0%} of the people at risk in the {arm} deviate at the time {at:g}. A Cox "
+            "model expects different times, so its weights after this time are too small: use the "
+            "logistic model."
         )
         values = {
             "share": Value("measure", float(share[largest])),
@@ -258,8 +258,8 @@ class ArmModel:
         if not columns or self.part == "numerator":
             return ()
         text = (
-            "{names} {n:?determines|determine} who deviates in the {arm} in some rows: people whom "
-            "the weights should stand for have no like among those who stay."
+            "in some rows, {names} {n:?determines|determine} who deviates in the {arm}: nobody who "
+            "stays is like these people, so no weight can represent them."
         )
         values = {
             "names": Value("name", ", ".join(map(repr, columns))),

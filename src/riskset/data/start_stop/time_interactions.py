@@ -172,7 +172,7 @@ def time_functions(name: str, function: TimeFunction) -> list[tuple[str, Callabl
 
 
 def settled(name: str, function: TimeFunction) -> TimeFunction:
-    """The same function of a covariate, with steps that do not change with what was given."""
+    """The same function of a covariate, with a copy of its steps."""
     return tuple(_read_steps(name, function).tolist()) if _is_steps(function) else function
 
 

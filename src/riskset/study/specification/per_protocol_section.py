@@ -29,7 +29,8 @@ class PerProtocol(Settings):
     deviation: str | None = setting(
         "the column of the time at which a person deviates from the treatment, in the `time_unit` "
         "of the data, counted from the start as the times of outcomes; empty: never. Leave it out "
-        "for a CDM: people deviate when their exposure ends or when they start another arm",
+        "for a CDM: people deviate when their exposure ends or when they start the treatment "
+        "of another arm",
         None,
     )
     every: float | None = setting(

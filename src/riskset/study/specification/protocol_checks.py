@@ -64,7 +64,8 @@ def _of_data(
         if protocol.deviation is not None:
             message = "`deviation` names a column of a table of people, but the data are not one."
             hint = (
-                "leave it out: people deviate when their exposure ends or they start another arm."
+                "leave it out: people deviate when their exposure ends or they start the "
+                "treatment of another arm."
             )
             yield Fault((*where, "deviation"), message, hint)
         return

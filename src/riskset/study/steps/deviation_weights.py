@@ -254,13 +254,14 @@ class WeightedRows:
     def notes(self) -> tuple[Note, ...]:
         """What readers of the weights should know of the covariates."""
         if not self._made.deviates.any():
-            return (Note("no_deviations", (), "nobody deviates, so nobody has a weight for it."),)
+            text = "nobody deviates, so nobody needs a weight for deviation."
+            return (Note("no_deviations", (), text),)
         return (*self._notes_on_arms(), *self._notes_on_rows())
 
     def _notes_on_arms(self) -> tuple[Note, ...]:
         """That nobody deviates in an arm, as with a grace period longer than the follow-up."""
         is_target = self._outcome.people.population.is_target[self.person]
-        text = "nobody deviates in the {arm}, so its people have no weight for it."
+        text = "nobody deviates in the {arm}, so its people need no weights for deviation."
         return tuple(
             Note("no_deviations_in_arm", (), text, {"arm": Value("name", arm)})
             for arm, own in zip(ARMS, (is_target, ~is_target), strict=True)

@@ -75,7 +75,7 @@ class EstimateRun(AdjustedPeople):
     """One estimate that was asked for: of the people who are followed to an outcome.
 
     `shared` is the same analysis before anybody is left out for an outcome. With `is_cloned`,
-    everybody is in both arms, so that balance says nothing of the adjustment. `weights` (those for
+    everybody is in both arms, so that balance says nothing about the adjustment. `weights` (for
     deviation), `description`, `curve_tests`, `restricted_means`, `modelled_risks` and
     `estimate` are keys of steps; `subgroup_balance` has such keys by the names of subgroups.
     """
