@@ -498,5 +498,19 @@ def test_many_deviations_at_one_time_of_a_cox_model_are_noted():
     assert found.weight[-1] == pytest.approx(np.exp(1 / 2), rel=1e-7)
     (note,) = found.notes
     assert note.code == "tied_deviations"
-    assert note.message.startswith("50% of those at risk in the target deviate at the time 1:")
+    assert note.message.startswith("50% of the people at risk in the target deviate at the time 1.")
     assert rs.cohort.censoring_weights(y, [1] * 6, **options).weight[-1] == pytest.approx(2)
+
+
+def test_one_row_for_each_person_has_no_weights_and_says_so():
+    y = rs.Surv([2, 3, 4, 5], [0] * 4, entry=[0] * 4)
+    found = rs.cohort.censoring_weights(y, [1] * 4, person=[1, 2, 3, 4], deviates=[1, 0, 0, 0])
+    assert found.weight == pytest.approx(np.ones(4))
+    assert [note.code for note in found.notes] == ["one_interval"]
+
+
+def test_a_gap_of_a_last_digit_is_none():
+    y = rs.Surv([0.1 + 0.2, 1, 0.3], [0] * 3, entry=[0, 0.3, 0])
+    y["entry"][1], y["time"][0] = 0.1 + 0.2, 0.3
+    found = rs.cohort.censoring_weights(y, [1] * 3, person=[1, 1, 2], deviates=[0] * 3)
+    assert not found.notes

@@ -301,7 +301,7 @@ def test_a_cause_that_nobody_has_is_noted():
         rs.cohort.risk_difference(y, people, 2, cause=9, replicates=50),
     ):
         assert [note.code for note in found.notes] == ["no_outcome"]
-        assert "none of the people who are left has the outcome" in repr(found)
+        assert "nobody who is left has the outcome" in repr(found)
     assert rs.cohort.restricted_mean(y, people, 2, cause=1).notes == ()
 
 

@@ -601,10 +601,30 @@ def test_a_high_maximum_far_away_is_found() -> None:
     assert value(None) >= value(200.0)
 
 
-def test_a_parameter_that_is_set_later_does_not_change_a_fit() -> None:
+def test_a_parameter_that_is_set_later_does_not_change_a_fit(tmp_path: Path) -> None:
     x, y, site = clustered()
     model = rs.CoxFrailty("gamma").fit(x, y, cluster=site)
     survival, frailties = model.predict_survival_function(x[:3], [0.5]), model.frailties()
     model.set_params(frailty="lognormal")
-    assert_allclose(model.predict_survival_function(x[:3], [0.5]), survival)
-    assert frailties.equals(model.frailties())
+    model.save(tmp_path / "fit.json")
+    for one in (model, rs.load(tmp_path / "fit.json")):
+        assert_allclose(one.predict_survival_function(x[:3], [0.5]), survival)
+        assert frailties.equals(one.frailties())
+
+
+@pytest.mark.parametrize("frailty", ["gamma", "lognormal"])
+def test_strata_may_be_far_apart(frailty: str) -> None:
+    """A number that is added to all offsets of a stratum changes its baseline alone."""
+    x, y, site = clustered()
+    stratum = np.arange(site.size) % 2
+    offset = np.random.default_rng(1).normal(size=site.size)
+    near, far = (
+        rs.CoxFrailty(frailty).fit(
+            x, y, cluster=site, strata=stratum, offset=offset + size * stratum
+        )
+        for size in (0.0, 400.0)
+    )
+    assert far.status_ == near.status_ == "converged"
+    assert_allclose(far.coef_, near.coef_, rtol=1e-6)
+    assert_allclose(far.standard_error_, near.standard_error_, rtol=1e-6)
+    assert_allclose(far.frailty_variance_, near.frailty_variance_, rtol=1e-4)

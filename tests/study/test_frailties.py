@@ -232,6 +232,15 @@ def test_a_listed_covariate_is_no_cluster(tmp_path):
         run(tmp_path, in_hospitals(60), data=data, analyses={"a": {"model": SHARED}})
 
 
+@pytest.mark.parametrize("column", ["days", "died", "drug", "id"])
+def test_outcomes_treatments_and_ids_are_no_covariates(column):
+    asked = content()
+    asked["data"] = asked["data"] | {"covariates": {"columns": ["x", column]}}
+    message = f"data.covariates.columns: column '{column}' is already used as"
+    with pytest.raises(rs.InputError, match=message):
+        rs.study.Study(asked)
+
+
 def test_a_deviation_of_another_analysis_is_no_cluster():
     other = {"estimand": "per-protocol", "per_protocol": {"deviation": "hospital"}}
     asked = content() | {"analyses": {"a": {"model": SHARED}, "b": other}}

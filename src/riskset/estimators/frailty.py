@@ -297,9 +297,9 @@ class CoxFrailty(HazardModelBase):
         offset = loss.offset + self._kept.log[cluster]
         # Variances and tests of `Fitted` are those of a likelihood without frailties.
         super()._store(data, loss.shifted(offset, loss.runtime), solution, is_penalized=True)
-        self._tell()
+        self._set_attributes()
 
-    def _tell(self) -> None:
+    def _set_attributes(self) -> None:
         """The attributes about frailties."""
         self._distribution = self.frailty  # of the fit, whatever becomes of the parameter
         kept = self._kept
@@ -585,12 +585,14 @@ class CoxFrailty(HazardModelBase):
         self, *, with_variances: bool = True, interval_times: Rows | None = None
     ) -> SavedFit:
         fit = super()._saved(with_variances=with_variances, interval_times=interval_times)
-        return replace(fit, arrays=fit.arrays | self._kept.to_arrays())
+        parameters = fit.estimator.parameters | {"frailty": self._distribution}
+        estimator = fit.estimator.model_copy(update={"parameters": parameters})
+        return replace(fit, estimator=estimator, arrays=fit.arrays | self._kept.to_arrays())
 
     def _restore(self, fit: SavedFit) -> None:
         super()._restore(fit)
         self._kept = KeptFrailties.from_arrays(fit.arrays)
-        self._tell()
+        self._set_attributes()
 
 
 def _kept(

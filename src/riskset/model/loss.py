@@ -139,13 +139,16 @@ def within_reach(loss: Loss, eta: Rows, span: float) -> Rows:
     """Linear predictors (n,) no further than `span` below the largest of a row that counts.
 
     Rows that count have a hazard at the time of an event: neither rows of weight 0 nor those that
-    leave before the first event, which may have any covariates. These are no further above.
+    leave before the first event, which may have any covariates. These are no further above. Strata
+    that are further apart come to one level, which changes no likelihood.
     """
     if np.ptp(eta) <= span:
         return eta
     counts = loss.evaluate(eta).expected > 0.0
-    largest = float(eta[counts].max()) if counts.any() else float(eta.max())
-    return np.clip(eta, largest - span, largest)
+    stratum, largest = loss.outcome.stratum, np.full(loss.outcome.n_strata, -np.inf)
+    np.maximum.at(largest, stratum[counts], eta[counts])
+    level = np.where(np.isfinite(largest), largest, 0.0)[stratum]
+    return np.clip(eta - level, -span, 0.0)
 
 
 def bare(loss: Loss) -> Loss:

@@ -37,7 +37,8 @@ def centred_at_risk(
     """Columns less the mean in each stratum of the rows that are at risk at all.
 
     These numbers of a column are then no larger than their range, whatever other rows have, so that
-    bounds on their rounding (`solve.finiteness`) hold.
+    bounds on their rounding (`solve.finiteness`) hold. With one stratum columns stay as they are
+    stored, and their sizes are the bounds.
     """
     if outcome.n_strata == 1:
         return z

@@ -43,6 +43,7 @@ LARGEST_LOG = 700.0
 """Its exponential is finite."""
 POINTS = 400
 MOST_NAMED = 8
+"""Benchmarks with names: those that cause most bias."""
 NAME_SIZE = 8
 PLACES: Sequence[tuple[tuple[float, float], str]] = (
     ((6, 3), "left"),
@@ -53,8 +54,7 @@ PLACES: Sequence[tuple[tuple[float, float], str]] = (
     ((-6, 8), "right"),
     ((6, 14), "left"),
 )
-"""Points from a mark to its name, and the side of the name that is there."""
-"""Benchmarks with names: those that cause most bias."""
+"""Points from a mark to its name, and which side of the name is at the mark."""
 MOST = 10.0
 """The axis of effects reaches at most so far, unless a benchmark lies beyond."""
 

@@ -25,7 +25,7 @@ Where ties are exact, a term chooses a set of m rows, its numbers are sums over 
 are up to m times those of the rows.
 
 Rounding is part of r. Every sum is one of products whose sizes are known, and the numbers of a
-column are no larger than its range (0 or its mean stands in it), so with
+column are no larger than its `reach`, so with
 :math:`\gamma = 4 u (n + c)` an error is at most :math:`\gamma` times the sum of the sizes.
 
 References

@@ -346,8 +346,10 @@ def _root(criterion: FrailtyCriterion, guess: float, rises: bool) -> float:
             low, high = low / FACTOR, low
             if low < MIN_VARIANCE:
                 return 0.0
-    if slope(high) >= 0.0:
-        return high
+    while slope(high) >= 0.0:  # by no more than rounding
+        low, high = high, high * FACTOR
+        if high > MAX_VARIANCE:
+            return float("inf")
     log_variance = brentq(
         lambda x: slope(float(np.exp(x))), np.log(low), np.log(high), xtol=LOG_ACCURACY
     )

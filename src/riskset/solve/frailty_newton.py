@@ -242,8 +242,8 @@ class ClusterProblem:
         moved = np.abs(self.loss.evaluate(near).expected - at.now.expected)
         if not moved.max() <= MAX_MOVED * self.loss.n_events:
             raise InputError(
-                "the hazards of rows, with offsets and frailties, are too far apart: their logs "
-                f"span {np.ptp(at.eta):,.0f}; models with frailties allow at most "
+                "the hazards of rows, with offsets and frailties, are too far apart: within a "
+                "stratum, models with frailties allow logs of hazards that span at most "
                 f"{MAX_SQUARED_SPAN:,.0f}.",
                 hint="an offset is on the scale of the log hazard: check its units. Without "
                 "offsets, clusters and covariates separate the events: pass a small "

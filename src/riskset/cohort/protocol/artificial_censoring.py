@@ -46,9 +46,10 @@ class DeviationWeights:
         Rows whose weight was set to the smallest or the largest.
     settings : CensoringModel
     notes : tuple of Note
-        "separated_deviation": covariates that determine who deviates. "not_followed_from_start":
-        people who start later than others, or have gaps between rows. "tied_deviations": many
-        deviate at one time of a Cox model. "large_weight": few people stand for many.
+        "separated_deviation": covariates that determine who deviates. "one_interval": nobody
+        has a row after another one. "not_followed_from_start": people who start later than others,
+        or have gaps between rows. "tied_deviations": many deviate at one time of a Cox model.
+        "large_weight": few people stand for many.
 
     Examples
     --------
@@ -376,6 +377,12 @@ def _notes(weight: Rows, rows: ProtocolRows) -> list[Note]:
             "weights cannot count deviations before and between their rows."
         )
         notes.append(Note("not_followed_from_start", (), text, {"n": Value("count", n_late)}))
+    if rows.deviates.any() and not rows.deviates_at_start and not rows.follow_others.any():
+        text = (
+            "the follow-up of everybody is one row, so nobody has a weight for deviation: cut rows "
+            "into intervals with `riskset.split`."
+        )
+        notes.append(Note("one_interval", (), text))
     largest = float(weight[rows.followed].max(initial=0.0))
     if largest < HEAVY:
         return notes

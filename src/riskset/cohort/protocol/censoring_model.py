@@ -152,8 +152,8 @@ class ArmModel:
             raise CohortError(
                 "Positivity",
                 "everybody who could deviate in the {arm} does, so there is nobody with a weight.",
-                hint="check when people deviate, and who can. Few people can start a treatment "
-                "within a short `window`.",
+                hint="check when people deviate, and who can. With a longer `window` "
+                "of a grace period, more people start within it.",
                 values={"arm": Value("name", ARMS[self.arm])},
             )
         if self.settings.kind == "cox":
@@ -261,8 +261,9 @@ class ArmModel:
             "in some rows, {names} {n:?determines|determine} who deviates in the {arm}: nobody who "
             "stays is like these people, so no weight can represent them."
         )
+        listed, several = ", ".join(map(repr, columns)), len(columns) > 1
         values = {
-            "names": Value("name", ", ".join(map(repr, columns))),
+            "names": Value("name", ("one or more of " if several else "") + listed),
             "n": Value("things", len(columns)),
             "arm": Value("name", ARMS[self.arm]),
         }

@@ -15,6 +15,9 @@ from riskset.data.checks import Places, as_array, as_numbers, complain_rows
 
 __all__ = ["ProtocolRows", "flags"]
 
+ROUNDING = 1e-9
+"""Times that differ by a smaller share are equal, as 0.1 + 0.2 and 0.3."""
+
 
 @dataclass(frozen=True, eq=False)
 class ProtocolRows:
@@ -110,6 +113,12 @@ class ProtocolRows:
         """Rows that belong to the follow-up of the strategy (n,)."""
         return ~self.deviates if self.deviates_at_start else np.ones(self.n_rows, dtype=bool)
 
+    @property
+    def follow_others(self) -> NDArray[np.bool_]:
+        """Whether a row follows another one of its history (n - 1,), in their order."""
+        history = self.history[self.order]
+        return np.asarray(history[1:] == history[:-1])
+
     def in_time_of_risk(self, arm: int) -> NDArray[np.bool_]:
         """Rows that decide, at their end or start, while somebody of an arm can deviate (n,)."""
         own = np.flatnonzero(self.at_risk & (self.treatment == arm))
@@ -146,14 +155,14 @@ class ProtocolRows:
     def count_unobserved(self) -> int:
         """People who start later than others, or whose rows do not follow each other."""
         order = self.order
-        history, entry, time = (a[order] for a in (self.history, self.entry, self.time))
-        expected = np.append(entry.min(), time[:-1])
-        expected[1:][history[1:] != history[:-1]] = entry.min()
-        return int(np.unique(self.person[order][entry > expected]).size)
+        entry, time = self.entry[order], self.time[order]
+        expected = np.append(entry.min(), np.where(self.follow_others, time[:-1], entry.min()))
+        is_late = entry - expected > ROUNDING * np.maximum(np.abs(expected), np.abs(entry))
+        return int(np.unique(self.person[order][is_late]).size)
 
     def _check(self, names: AnyArray) -> None:
         order = self.order
-        same = self.history[order][1:] == self.history[order][:-1]
+        same = self.follow_others
 
         def place(k: int) -> str:
             return f"rows {order[k]} and {order[k + 1]} of person {_shown(names[order[k]])}"

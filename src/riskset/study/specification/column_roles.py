@@ -12,6 +12,11 @@ __all__ = ["faults_of_column_roles"]
 
 OF_DATA = ("treatment", "id", "person", "index_date", "sampling_weight", "score")
 OF_OUTCOMES = ("time", "event", "prior", "entry")
+NO_COVARIATES = {
+    *("treatment", "id", "person", "treated_at"),
+    *("time", "event", "end_reason", "deviation"),
+}
+"""Keys of columns that are no covariates: identifiers, treatments and what comes after them."""
 IDS = {"data.id", "data.person"}
 """The id of rows may be that of people."""
 
@@ -48,8 +53,12 @@ def faults_of_column_roles(specification: Specification) -> Iterator[Fault]:
     for own, column in _deviations(specification):
         every.setdefault(column, f"analyses.{own}.per_protocol.deviation")
     if data.covariates not in (None, INVALID):
+        listed = ("data", "covariates", "columns")
         for column in data.covariates.columns or ():
-            every.setdefault(column, "data.covariates.columns")
+            other = every.setdefault(column, ".".join(listed))
+            if other.rsplit(".", 1)[-1] in NO_COVARIATES:
+                message = f"column {column!r} is already used as {other}."
+                yield Fault(listed, message, "leave it out.")
     yield from _of_clusters(specification, every)
 
 

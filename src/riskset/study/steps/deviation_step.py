@@ -37,7 +37,9 @@ def weigh(rows: WeightedRows) -> CensoringWeightStep:
     """Fit the models of deviation, and describe the weights that follow."""
     try:
         weights = rows.weights
-        notes = (*weights.notes, *rows.notes())
+        own = rows.notes()  # whose remedies are keys of the study
+        said = {note.code for note in own}
+        notes = (*(note for note in weights.notes if note.code not in said), *own)
     except InputError as error:
         status, reason = status_of(error)
         return CensoringWeightStep(status=status, reason=reason, rows=[])
