@@ -113,5 +113,5 @@ def test_an_infinite_coefficient_has_none() -> None:
     y = rs.Surv(draw.exponential(size=60), event)
     model = rs.Cox().fit(x, y)
     assert model.status_ == "infinite_estimate"
-    with pytest.raises(NotDefinedError, match="infinite, by the coefficient of 'x1'"):
+    with pytest.raises(NotDefinedError, match="because the coefficient of 'x1' is infinite"):
         model.explained_variation(x, y)
