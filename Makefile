@@ -16,7 +16,7 @@ VARIANCES ?= 0.0001 0.001 0.0042 0.01 0.1
 
 help:
 	@echo "make demo    run a complete study of a real cohort and write its report"
-	@echo "make test    run tests and doctests, except those marked slow: 5 minutes on two cores"
+	@echo "make test    run tests and doctests, except those marked slow: 15 minutes on two cores"
 	@echo "make test-all run every test and doctest"
 	@echo "make portability  check that code compiled for other processors gives the same verdicts"
 	@echo "make check   run ruff and mypy --strict"
