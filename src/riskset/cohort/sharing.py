@@ -18,7 +18,7 @@ from riskset.cohort.arms.standardization import ModelledEstimates, StandardizedE
 from riskset.cohort.covariates.baseline_table import Table1
 from riskset.cohort.covariates.covariate_balance import Balance
 from riskset.cohort.effects.estimate import Estimate
-from riskset.disclosure.arms import EFFECT, OF_COUNTS, hidden_in_arms, suppressed_in
+from riskset.disclosure.arms import EFFECT, hidden_in_arms, is_plain_ratio, suppressed_in
 from riskset.disclosure.covariates import hidden_in_balance
 from riskset.disclosure.engine import Disclosure
 from riskset.disclosure.known_counts import KnownOfArm, events_apart
@@ -76,8 +76,12 @@ def share_estimate(
     (None, None)
     """
     row = estimate.columns()
-    is_weighted = estimate.reading != "pooled" and estimate.estimand is not None
-    plain = not is_weighted and not estimate.coef.any() and estimate.model in OF_COUNTS
+    plain = is_plain_ratio(
+        estimate.model,
+        estimate.reading,
+        is_adjusted=estimate.estimand is not None,
+        has_covariates=bool(estimate.coef.any()),
+    )
     (hidden,) = hidden_in_arms([row], min_cell_count, plain=[plain])
     withheld = dict.fromkeys(EFFECT) if blind else {}
     shown = row | dict.fromkeys(hidden & set(row)) | {"suppressed": suppressed_in(row, hidden)}

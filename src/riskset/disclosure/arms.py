@@ -28,12 +28,12 @@ __all__ = [
     "E_VALUES",
     "FRAILTIES",
     "OF_CONTROL",
-    "OF_COUNTS",
     "OF_EFFECT",
     "RATES",
     "WITHOUT_EVENT",
     "few_outcomes",
     "hidden_in_arms",
+    "is_plain_ratio",
     "rates_of",
     "reveals_an_arm",
     "share_arms",
@@ -148,18 +148,31 @@ def _near_others(
     return near
 
 
-def _is_plain(row: Named, results: Results) -> bool:
+def is_plain_ratio(
+    model: object, reading: object, *, is_adjusted: bool, has_covariates: bool
+) -> bool:
     """Whether a ratio of odds or rates is of people without weights, sets or covariates.
 
     It is then a function of the people or days and the outcomes of both arms: those of one arm
-    follow exactly from the others.
+    follow exactly from the others. `is_adjusted`: the people have weights or sets, which a pooled
+    reading ignores.
     """
+    has_sets = is_adjusted and reading != "pooled"
+    return model in OF_COUNTS and not has_sets and not has_covariates
+
+
+def _is_plain(row: Named, results: Results) -> bool:
     if row.get("role") not in ADJUSTED or row["model"] not in OF_COUNTS:
         return False
     run = next(iter(results.raw(RunRow, **run_of(row))), RunRow())
-    if row["reading"] != "pooled" and run.adjustment_kind not in ("none", "trimming"):
-        return False
-    return not results.raw(OutcomeCoefficientRow, number=row["number"], **run_of(row))
+    return is_plain_ratio(
+        row["model"],
+        row["reading"],
+        is_adjusted=run.adjustment_kind not in ("none", "trimming"),
+        has_covariates=bool(
+            results.raw(OutcomeCoefficientRow, number=row["number"], **run_of(row))
+        ),
+    )
 
 
 def suppressed_in(row: Named, hidden: Iterable[str]) -> str:
